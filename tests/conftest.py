@@ -28,7 +28,7 @@ if importlib.util.find_spec("jax") is not None:
 
     # Every annotated shape is checked while these modules are traced; nothing may import them before.
     ENGINE = ("agent", "batch", "ddqn", "device", "host", "network", "standardised", "td3")
-    COPIES = ("engines.batched", "engines.copies", "pqn.team", "ppo.team")
+    COPIES = ("engines.batched", "engines.copies", "engines.host_copies", "pqn.team", "ppo.team")
     METHODS = ("qcorm.deep", "hrm.deep", "qcorm_plus.deep", "qcorm_plus.contexts")
     traced = [*(f"engines.deep.{name}" for name in ENGINE), *COPIES, *METHODS]
     install_import_hook([f"errands.learners.{name}" for name in traced], "beartype.beartype")

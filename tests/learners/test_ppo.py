@@ -46,7 +46,7 @@ def test_the_policy_finds_the_shortest_way_and_returns_are_summed_errors() -> No
             for k in range(t, shape[0]):
                 on = bool(machine.table.status[reached[k, e]] == RUNNING and not ends[k, e])
                 held = 0.0 if k == t else float(later[k - 1, e])  # the value of where a step begins is that of where one ended
-                total += weight * (machine.pays[state[k, e], label[k, e], 0] + 0.9 * on * later[k, e] - held)
+                total += weight * (copies.pays[state[k, e], label[k, e], 0] + 0.9 * on * later[k, e] - held)
                 weight *= 0.9 * 0.95 * on
                 if over[k, e]:
                     break

@@ -23,8 +23,8 @@ def test_every_machine_state_learns_the_discounted_steps_that_breadth_first_sear
     (evaluation,) = list(team.train(61_440))[-1]
     assert (evaluation.success, evaluation.episode_length) == (1.0, 10)  # the paper: 10 steps
     copies, layers = team.team.copies, jax.tree.map(lambda part: part[0], team.team.agent_states.trained)
-    start = copies.world.start(0.5)
-    learnt = np.asarray(copies.values.values(layers, copies.world.observe(start))).max(axis=1)
+    start = team.team.world.start(0.5)
+    learnt = np.asarray(copies.values.values(layers, team.team.world.observe(start))).max(axis=1)
     table, machine = task.finite.table, copies.machine
     for state in np.flatnonzero(machine.table.status == RUNNING):
         # Layers of (cell, machine state) until one is terminal: all that pays in Figure 1 is a success.

@@ -6,24 +6,24 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from errands.errors import TaskError
 from errands.learners.engines.batched import either, one_pass
 from errands.learners.engines.deep.agent import ActingAgent, AgentState
 from errands.learners.engines.deep.config import CopiesConfig
 from errands.learners.engines.deep.device import DeviceWorld, begun, device_world
-from errands.learners.engines.deep.host_envs import Spaces
+from errands.learners.engines.deep.host_envs import Spaces, host_envs_of
 from errands.learners.engines.deep.machine import MachineArrays, machine_arrays
 from errands.learners.engines.deep.network import Layers, TrainedWeights, fresh
 from errands.learners.engines.deep.team import OnDevice, Team, keys_of
 from errands.learners.schedule import Schedule
-from errands.tables import RUNNING
+from errands.tables import RUNNING, Floats
 from errands.tasks.task import Task
 
 
@@ -75,10 +75,9 @@ class TeamOfCopies(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Copies(ABC):
-    """A method on a task: its copies' steps, what they teach, and the machine as tables; pure functions."""
+    """A method on a task: what copies of its world do, what that teaches, and the machine as tables; pure functions."""
 
     agent: ActingAgent
-    world: DeviceWorld
     config: CopiesConfig
 
     @classmethod
@@ -106,13 +105,15 @@ class Copies(ABC):
         """The machine."""
         return self.agent.machine
 
-    def first(self, key: Array) -> tuple[Layers, Lanes]:
-        """Fresh weights and copies at the start of an episode."""
-        # A number that no pass ever has.
-        first, second = jax.random.split(jax.random.fold_in(key, 2**31 - 1))
-        worlds = jax.vmap(self.world.start)(jax.random.uniform(second, (self.config.envs,)))
-        zero = jnp.zeros(self.config.envs, jnp.int32)
-        return self.agent.low.init(first), Lanes(worlds, Standing(zero, zero))
+    @cached_property
+    def pays(self) -> Floats:
+        """[U, L, 1 + signals] what a step pays, as a share of the largest constant reward, so that a value is near 1."""
+        return self.machine.pays / (np.abs(self.machine.pays[..., 0]).max() or 1.0)
+
+    @property
+    def longest(self) -> int:
+        """Steps after which an episode of training is cut off."""
+        return min(self.config.cut, self.machine.limit)
 
     def begin(self, uniforms: Float[Array, "E 2"]) -> Int[Array, " E"]:
         """The machine state in which an episode begins: the initial one, or any in which the task goes on."""
@@ -127,32 +128,6 @@ class Copies(ABC):
         """Whether a copy takes on another machine state, and its world goes on: where its task is over it begins anew."""
         return jnp.zeros_like(ends)
 
-    def step(self, layers: Layers, lanes: Lanes, uniforms: Float[Array, "E draws"]) -> tuple[Lanes, Rollout]:
-        """A step of every copy."""
-        worlds, (state, time) = lanes
-        seen = jax.vmap(self.world.observe)(worlds)
-        mine, other = jnp.split(uniforms, [self.draws], axis=1)
-        action = self.act(layers, seen, state, mine)
-        after, label, ends, signals = jax.vmap(self.world.step)(worlds, action, other[:, 0])
-        following = jax.vmap(self.world.observe)(after)
-        reached = jnp.asarray(self.machine.table.next)[state, label]
-        status = jnp.asarray(self.machine.table.status)[reached]
-        roams = self.goes_on(status, ends)
-        over = ((status != RUNNING) & ~roams) | ends | (time + 1 >= min(self.config.cut, self.machine.limit))
-        fresh = jax.vmap(partial(begun, self.world))(after, other[:, 1])
-        places = Standing(jnp.where(over | roams, self.begin(other[:, 2:]), reached), jnp.where(over, 0, time + 1))
-        rollout = Rollout(seen, action, state, label, ends, over, signals, following)
-        return Lanes(either(over, fresh, after), places), rollout
-
-    def iterate(self, number: Array, key: Array, trained: TrainedWeights, lanes: Lanes) -> tuple[TrainedWeights, Lanes]:
-        """A rollout of every copy, and what it teaches."""
-        # Chance depends on the seed and the number of the pass alone: stopping, or resuming, changes nothing.
-        first, second = jax.random.split(jax.random.fold_in(key, number))
-        # Those of the action, two for the world, two for the machine state of an episode.
-        uniforms = jax.random.uniform(first, (self.config.rollout, self.config.envs, self.draws + 4))
-        lanes, rollout = jax.lax.scan(partial(self.step, trained.weights), lanes, uniforms)
-        return self.study(trained, rollout, number, second), lanes
-
     def passed(
         self, loss: Any, trained: TrainedWeights, parts: tuple[Array, ...], number: Array, key: Array, longest: float = 10.0
     ) -> TrainedWeights:
@@ -162,39 +137,83 @@ class Copies(ABC):
         return one_pass(loss, trained, rows, key, c.minibatches, alpha, c.average, longest)[0]
 
 
+@dataclass(frozen=True, eq=False)
+class OnDeviceCopies:
+    """The loop of a method in a world that lives on the device."""
+
+    copies: Copies
+    world: DeviceWorld
+
+    def first(self, key: Array) -> tuple[Layers, Lanes]:
+        """Fresh weights and copies at the start of an episode."""
+        envs = self.copies.config.envs
+        # A number that no pass ever has.
+        first, second = jax.random.split(jax.random.fold_in(key, 2**31 - 1))
+        worlds, zero = jax.vmap(self.world.start)(jax.random.uniform(second, (envs,))), jnp.zeros(envs, jnp.int32)
+        return self.copies.agent.low.init(first), Lanes(worlds, Standing(zero, zero))
+
+    def step(self, layers: Layers, lanes: Lanes, uniforms: Float[Array, "E draws"]) -> tuple[Lanes, Rollout]:
+        """A step of every copy."""
+        copies, (worlds, (state, time)) = self.copies, lanes
+        seen = jax.vmap(self.world.observe)(worlds)
+        mine, other = jnp.split(uniforms, [copies.draws], axis=1)
+        action = copies.act(layers, seen, state, mine)
+        after, label, ends, signals = jax.vmap(self.world.step)(worlds, action, other[:, 0])
+        following = jax.vmap(self.world.observe)(after)
+        reached = jnp.asarray(copies.machine.table.next)[state, label]
+        status = jnp.asarray(copies.machine.table.status)[reached]
+        roams = copies.goes_on(status, ends)
+        over = ((status != RUNNING) & ~roams) | ends | (time + 1 >= copies.longest)
+        fresh = jax.vmap(partial(begun, self.world))(after, other[:, 1])
+        places = Standing(jnp.where(over | roams, copies.begin(other[:, 2:]), reached), jnp.where(over, 0, time + 1))
+        rollout = Rollout(seen, action, state, label, ends, over, signals, following)
+        return Lanes(either(over, fresh, after), places), rollout
+
+    def iterate(self, number: Array, key: Array, trained: TrainedWeights, lanes: Lanes) -> tuple[TrainedWeights, Lanes]:
+        """A rollout of every copy, and what it teaches."""
+        c = self.copies.config
+        # Chance depends on the seed and the number of the pass alone: stopping, or resuming, changes nothing.
+        first, second = jax.random.split(jax.random.fold_in(key, number))
+        # Those of the action, two for the world, two for the machine state of an episode.
+        uniforms = jax.random.uniform(first, (c.rollout, c.envs, self.copies.draws + 4))
+        lanes, rollout = jax.lax.scan(partial(self.step, trained.weights), lanes, uniforms)
+        return self.copies.study(trained, rollout, number, second), lanes
+
+
 class CopiesTeam(OnDevice):
     """Seeds of a method, each with many copies of a world that lives on the device."""
 
-    def __init__(self, copies: Copies, seeds: tuple[int, ...]) -> None:
+    def __init__(self, copies: Copies, world: DeviceWorld, seeds: tuple[int, ...]) -> None:
         super().__init__(copies.agent, seeds)
-        self.copies, self.world = copies, copies.world
+        self.copies, self.world, self.loop = copies, world, loop_of(copies, world)
         with self.on_device():
-            self._state = _first(copies, keys_of(seeds))
+            self._state = _first(self.loop, keys_of(seeds))
 
     def advance(self, count: int) -> None:
         """Take `count` training steps with every seed."""
         (where,) = self._state.step.devices()
         passes = jnp.int32(count // self.copies.config.step_multiple)
-        self._state = _advance(self.copies, where.platform != "cpu", self._state, passes)
+        self._state = _advance(self.loop, where.platform != "cpu", self._state, passes)
 
 
 @partial(jax.jit, static_argnums=0)
-def _first(copies: Copies, keys: Array) -> TeamOfCopies:
-    layers, (worlds, places) = jax.vmap(copies.first)(keys)
+def _first(loop: OnDeviceCopies, keys: Array) -> TeamOfCopies:
+    layers, (worlds, places) = jax.vmap(loop.first)(keys)
     trained = jax.vmap(fresh)(layers)
     training = (trained.weights, trained.mean, trained.square, trained.updates)
     return TeamOfCopies(AgentState(trained.target, ()), training, places, worlds, keys, jnp.int32(0))
 
 
 @partial(jax.jit, static_argnums=(0, 1), donate_argnums=2)
-def _advance(copies: Copies, together: bool, team: TeamOfCopies, passes: Int[Array, ""]) -> TeamOfCopies:
-    number = team.step // copies.config.step_multiple
+def _advance(loop: OnDeviceCopies, together: bool, team: TeamOfCopies, passes: Int[Array, ""]) -> TeamOfCopies:
+    multiple = loop.copies.config.step_multiple
+    number = team.step // multiple
 
     def one(seed: tuple[Array, Layers, Any, Lanes]) -> tuple[TrainedWeights, Lanes]:
         key, average, (weights, mean, square, updates), lanes = seed
         first = TrainedWeights(weights, mean, square, average, updates), lanes
         trained: tuple[TrainedWeights, Lanes] = jax.lax.fori_loop(
-            0, passes, lambda i, now: copies.iterate(number + i, key, *now), first
+            0, passes, lambda i, now: loop.iterate(number + i, key, *now), first
         )
         return trained
 
@@ -202,20 +221,31 @@ def _advance(copies: Copies, together: bool, team: TeamOfCopies, passes: Int[Arr
     # One after the other a processor is twice as quick, whose products of stacked matrices are slow.
     trained, (worlds, places) = jax.vmap(one)(seeds) if together else jax.lax.map(one, seeds)
     training = (trained.weights, trained.mean, trained.square, trained.updates)
-    step = team.step + passes * copies.config.step_multiple
-    return TeamOfCopies(AgentState(trained.target, ()), training, places, worlds, team.keys, step)
+    return TeamOfCopies(AgentState(trained.target, ()), training, places, worlds, team.keys, team.step + passes * multiple)
+
+
+# Static arguments of compiled functions, compared by identity: asked again they are the same ones, so nothing is compiled twice.
+@lru_cache(maxsize=16)
+def loop_of(copies: Copies, world: DeviceWorld) -> OnDeviceCopies:
+    """The loop of a method in a world."""
+    return OnDeviceCopies(copies, world)
 
 
 @lru_cache(maxsize=16)
-def copies_of(method: type[Copies], name: str, machine: MachineArrays, config: CopiesConfig) -> Copies:
-    """A method on a task; asked again it is the same one, so that nothing is compiled twice."""
-    world, task = device_world(machine), machine.task
-    if world is None:
-        raise TaskError(f"learner '{name}' needs a world on the device, and that of '{task.name}' is stepped on the host")
-    spaces = Spaces(world.observation, world.actions, world.continuous, world.signals)
-    return method(method.acting(machine, spaces, config), world, config)
+def copies_of(method: type[Copies], machine: MachineArrays, spaces: Spaces, config: CopiesConfig) -> Copies:
+    """A method on a task."""
+    return method(method.acting(machine, spaces, config), config)
 
 
 def team_of_copies(method: type[Copies], task: Task, learner: str, config: CopiesConfig, seeds: tuple[int, ...]) -> Team:
-    """The team of these seeds."""
-    return CopiesTeam(copies_of(method, learner, machine_arrays(task), config), seeds)
+    """The team of these seeds: on the device where the world lives there, else stepped on the host."""
+    machine = machine_arrays(task)
+    world = device_world(machine)
+    if world is None:
+        # Here, because that module imports this one.
+        from errands.learners.engines.host_copies import HostCopiesTeam
+
+        envs = host_envs_of(machine, seeds, config.envs)
+        return HostCopiesTeam(copies_of(method, machine, envs.senses.spaces, config), envs, seeds)
+    spaces = Spaces(world.observation, world.actions, world.continuous, world.signals)
+    return CopiesTeam(copies_of(method, machine, spaces, config), world, seeds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from errands.learners.engines.deep.config import CopiesConfig
+from errands.learners.engines.deep.config import ON_HOST, CopiesConfig
 from errands.learners.method import Row
 
 
@@ -28,4 +28,4 @@ class PPOConfig(CopiesConfig):
         self._not_negative("entropy")
 
 
-PRESETS = (Row({"minibatches": 8, "alpha": "0.001..0.00001@0,1000000"}, world="water"),)
+PRESETS = (Row({"minibatches": 8, "alpha": "0.001..0.00001@0,1000000"}, world="water"), *ON_HOST)

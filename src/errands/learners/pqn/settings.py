@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from errands.learners.engines.deep.config import CopiesConfig, LadderConfig
+from errands.learners.engines.deep.config import ON_HOST, CopiesConfig, LadderConfig, on_host
 from errands.learners.method import Row
 
 
@@ -20,4 +20,8 @@ class PQNConfig(CopiesConfig, LadderConfig):
         self._probabilities("roam")
 
 
-PRESETS = (Row({"trace": 0.9, "minibatches": 8, "alpha": "0.001..0.00001@0,1000000"}, world="water"),)
+PRESETS = (
+    Row({"trace": 0.9, "minibatches": 8, "alpha": "0.001..0.00001@0,1000000"}, world="water"),
+    *ON_HOST,
+    Row({"trace": 0.9, "minibatches": 10}, when=on_host),
+)

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from errands.errors import TaskError
 from errands.learners.engines.batched import followed, init_normal, ladder, lambda_returns, normed
 from errands.learners.engines.copies import Copies, Rollout, team_of_copies
 from errands.learners.engines.deep.agent import ActingAgent, HighLevel
@@ -70,6 +71,8 @@ class PQN(Copies):
     @classmethod
     def acting(cls, machine: MachineArrays, spaces: Spaces, config: PQNConfig) -> ActingAgent:
         """The head of the machine state acts."""
+        if spaces.continuous:
+            raise TaskError(f"learner 'pqn' chooses among actions, and those of '{machine.task.name}' are numbers; use ppo")
         values = StateValues(spaces.observation, len(machine.rm), spaces.actions, config)
         return ActingAgent(machine, values, HighLevel(), NoCode(), row_shape(spaces), config)
 
@@ -93,10 +96,9 @@ class PQN(Copies):
 
     def returns(self, layers: Layers, rollout: Rollout) -> Float[Array, "T E U"]:
         """For every machine state the return of each step along what was done, cut where another action looks better to it."""
-        table, pays = self.machine.table, self.machine.pays
-        follow = jnp.asarray(table.next.T)[rollout.label]
+        follow = jnp.asarray(self.machine.table.next.T)[rollout.label]
         # [L, U, 1 + signals]: what a step with a label pays in a machine state.
-        pay = jnp.asarray(pays.swapaxes(0, 1), jnp.float32)[rollout.label]
+        pay = jnp.asarray(self.pays.swapaxes(0, 1), jnp.float32)[rollout.label]
         reward = pay[..., 0] + jnp.einsum("teus,tes->teu", pay[..., 1:], rollout.signals)
         goes_on = self.config.gamma * (jnp.asarray(self.machine.running)[follow] & ~rollout.ends[..., None])
         action = rollout.action[..., 0].astype(jnp.int32)

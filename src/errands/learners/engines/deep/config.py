@@ -93,6 +93,23 @@ class CopiesConfig(BatchedConfig):
         self._probabilities("elsewhere")
 
 
+def on_host(facts: Facts) -> bool:
+    """Whether the world is stepped on the host, where a few copies are as quick as many."""
+    return facts.task.finite is None and facts.task.batched is None
+
+
+def _falling(facts: Facts) -> dict[str, Any]:
+    """A step size that falls over the run; whoever trains further keeps its end, or sets another."""
+    return {"alpha": f"0.001..0.00005@0,{facts.steps}"}
+
+
+ON_HOST = (
+    Row({"gamma": 0.99, "envs": 8, "rollout": 25, "width": 128, "average": 0.02, "cut": 1_000, "eval_every": 10_000}, when=on_host),
+    Row(_falling, when=on_host),
+)
+"""Presets of PQN and PPO on environments."""
+
+
 @dataclass(frozen=True)
 class LadderConfig(BatchedConfig):
     """Settings of those that explore by random actions, each copy with a probability of its own."""

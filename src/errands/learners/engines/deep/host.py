@@ -19,7 +19,7 @@ from errands.errors import ConfigError
 from errands.learners.base import Form, Saved, SavedArray, require
 from errands.learners.diary import Diary
 from errands.learners.engines.deep import device
-from errands.learners.engines.deep.agent import AgentState, DeepAgent, Position, WorldStep, decide
+from errands.learners.engines.deep.agent import ActingAgent, AgentState, DeepAgent, Position, WorldStep, decide
 from errands.learners.engines.deep.host_envs import EpisodeCounter, HostEnvs, HostStep, Senses, host_envs_of
 from errands.learners.engines.deep.packing import Layout, Packed
 from errands.learners.engines.deep.standardised import Standardised
@@ -292,15 +292,69 @@ class Environments(Protocol):
         """Continue from what `save` gave."""
 
 
-class HostTeam(Team):
-    """A team in environments that are stepped on the host."""
+class OnHost(Team):
+    """A team in environments that are stepped on the host, of whatever kind its state is."""
+
+    def __init__(self, agent: ActingAgent, envs: Environments, seeds: tuple[int, ...]) -> None:
+        super().__init__(agent, seeds)
+        self.host_envs = envs
+        self._evaluation_envs: HostEnvs | None = None
+
+    @property
+    def diaries(self) -> Sequence[Diary]:
+        """What training met, environment by environment."""
+        return self.host_envs.diaries if isinstance(self.host_envs, HostEnvs) else ()
+
+    @property
+    def see(self) -> Callable[[Any], Any] | None:
+        """How an observation of the environment becomes a row."""
+        return self.host_envs.senses.see
+
+    def greedy_episodes(self, number: int = 0) -> device.GreedyEpisode:
+        """One greedy episode of every seed, in environments of their own that start from the seed."""
+        # Environments of their own: an evaluation must leave those of training where they are.
+        if self._evaluation_envs is None:
+            self._evaluation_envs = host_envs_of(self.agent.machine, self.seeds)
+        envs, counter = self._evaluation_envs, EpisodeCounter(self.agent.machine, len(self.seeds))
+        rows = envs.reset(number)
+        held = np.zeros(len(self.seeds), np.int32)
+        with self.on_device():
+            while not counter.over.all():
+                actions, heads = decide_all(self.agent, self.agent_states, rows, counter.state, held, counter.since)
+                # Seeds that are over go on stepping until all are; the counter ignores them.
+                counter.since = np.where(np.asarray(heads) == held, counter.since, 0)
+                held = np.asarray(heads)
+                step = envs.step(np.asarray(actions))
+                counter.add(step, envs.limit)
+                rows = step.fresh
+        return device.GreedyEpisode(*map(jnp.asarray, (counter.length, counter.total, counter.success, counter.order)))
+
+    def form(self) -> Form:
+        """What every array of `save` is, for all seeds."""
+        return {
+            **super().form(),
+            "environments": SavedArray("uint8", ("bytes",), "the environments of all seeds as JSON", acting=False),
+        }
+
+    def save(self) -> Saved:
+        """The arrays by name, and the environments."""
+        return {**super().save(), "environments": self.host_envs.save()}
+
+    def restore(self, saved: Saved) -> None:
+        """Continue where `saved` was taken."""
+        require(int(saved["step"]) % self.agent.config.step_multiple == 0, "every environment has taken as many steps")
+        super().restore(saved)
+        self.host_envs.restore(saved["environments"])
+
+
+class HostTeam(OnHost):
+    """A team with a buffer each."""
 
     agent: DeepAgent
 
     def __init__(self, agent: DeepAgent, envs: Environments, seeds: tuple[int, ...], keys: Array | None = None) -> None:
-        super().__init__(agent, seeds)
-        self.host_envs, config = envs, agent.config
-        self._evaluation_envs: HostEnvs | None = None
+        super().__init__(agent, envs, seeds)
+        config = agent.config
         self._drawn: tuple[int, tuple[Array, Array]] | None = None
         with self.on_device():
             keys = keys_of(seeds) if keys is None else keys
@@ -322,16 +376,6 @@ class HostTeam(Team):
         if self._drawn is None or self._drawn[0] != chunk:
             self._drawn = (chunk, _randoms(self.agent, keys, jnp.int32(chunk)))
         return self._drawn[1]
-
-    @property
-    def diaries(self) -> Sequence[Diary]:
-        """What training met, environment by environment."""
-        return self.host_envs.diaries if isinstance(self.host_envs, HostEnvs) else ()
-
-    @property
-    def see(self) -> Callable[[Any], Any] | None:
-        """How an observation of the environment becomes a row."""
-        return self.host_envs.senses.see
 
     @property
     def step(self) -> int:
@@ -385,46 +429,10 @@ class HostTeam(Team):
             positions = layouts.positions.unpack(now.positions)
             self._state = HostTeamState(agent_states, positions, now.actions, now.buffer, keys, now.step)
 
-    def greedy_episodes(self, number: int = 0) -> device.GreedyEpisode:
-        """One greedy episode of every seed, in environments of their own that start from the seed."""
-        # Environments of their own: an evaluation must leave those of training where they are.
-        if self._evaluation_envs is None:
-            self._evaluation_envs = host_envs_of(self.agent.machine, self.seeds)
-        envs, counter = self._evaluation_envs, EpisodeCounter(self.agent.machine, len(self.seeds))
-        rows = envs.reset(number)
-        held = np.zeros(len(self.seeds), np.int32)
-        with self.on_device():
-            while not counter.over.all():
-                actions, heads = decide_all(self.agent, self.agent_states, rows, counter.state, held, counter.since)
-                # Seeds that are over go on stepping until all are; the counter ignores them.
-                counter.since = np.where(np.asarray(heads) == held, counter.since, 0)
-                held = np.asarray(heads)
-                step = envs.step(np.asarray(actions))
-                counter.add(step, envs.limit)
-                rows = step.fresh
-        return device.GreedyEpisode(*map(jnp.asarray, (counter.length, counter.total, counter.success, counter.order)))
-
-    def form(self) -> Form:
-        """What every array of `save` is, for all seeds."""
-        return {
-            **super().form(),
-            "environments": SavedArray("uint8", ("bytes",), "the environments of all seeds as JSON", acting=False),
-        }
-
-    def save(self) -> Saved:
-        """The arrays by name, and the environments."""
-        return {**super().save(), "environments": self.host_envs.save()}
-
-    def restore(self, saved: Saved) -> None:
-        """Continue where `saved` was taken."""
-        require(int(saved["step"]) % self.agent.config.envs == 0, "every environment has taken as many steps")
-        super().restore(saved)
-        self.host_envs.restore(saved["environments"])
-
 
 @partial(jax.jit, static_argnums=0)
 def decide_all(
-    agent: DeepAgent, agent_states: AgentState, rows: Array, state: Array, held: Array, since: Array
+    agent: ActingAgent, agent_states: AgentState, rows: Array, state: Array, held: Array, since: Array
 ) -> tuple[Array, Array]:
     """The greedy action of every seed and the head that chose it."""
     actions, heads = jax.vmap(partial(decide, agent))(agent_states, rows, state, held, since)

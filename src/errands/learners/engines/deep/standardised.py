@@ -1,4 +1,4 @@
-"""A value learner that sees standardised observations, by the mean and variance of those that it has learnt from."""
+"""Learners that see standardised observations, by the mean and variance of those that they have learnt from."""
 
 # ruff: noqa: F722 (shapes of jaxtyping look like broken code)
 
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from errands.learners.engines.deep.agent import ValueLearner
+from errands.learners.engines.deep.agent import ActingValues, ValueLearner
 
 FARTHEST = 10.0
 """Standard deviations from the mean beyond which an entry is cut off."""
@@ -52,29 +52,44 @@ class Standard(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Standardised:
-    """A value learner behind a scale that is learnt along with it, so checkpoints and policy files hold both."""
+class Scaled:
+    """What acts, behind a scale that is learnt along with it, so checkpoints and policy files hold both."""
 
-    low: ValueLearner
+    low: ActingValues
     entries: int
     """Numbers with a scale of their own: those of an observation, or the channels of a picture."""
-    warmup: int
 
     @property
     def discrete(self) -> bool:
         """Whether its actions are choices."""
         return self.low.discrete
 
-    @property
-    def normals(self) -> int:
-        """Normal numbers that it needs per step."""
-        return self.low.normals
-
     def init(self, key: Array) -> Standard:
         """Fresh weights, and a scale that changes nothing."""
         return Standard(
             self.low.init(key), Scale(jnp.zeros(self.entries), jnp.ones(self.entries), jnp.zeros((), jnp.int32))
         )
+
+    def view(self, trained: Standard, now: Array, code: Array) -> Array:
+        """What an observation is acted on with."""
+        return self.low.view(trained.own, trained.scale.of(now), code)
+
+    def greedy(self, acting: Array) -> Array:
+        """The action in evaluations."""
+        return self.low.greedy(acting)
+
+
+@dataclass(frozen=True)
+class Standardised(Scaled):
+    """A value learner behind a scale."""
+
+    low: ValueLearner
+    warmup: int
+
+    @property
+    def normals(self) -> int:
+        """Normal numbers that it needs per step."""
+        return self.low.normals
 
     def learn(self, trained: Standard, now: Array, batch: Any, normals: Array, step: Array) -> tuple[Standard, Array]:
         """One update, seen as before it; the scale then takes the batch in."""
@@ -85,14 +100,6 @@ class Standardised:
         own, acting = self.low.learn(trained.own, see(now), batch, normals, step)
         return Standard(own, scale), acting
 
-    def view(self, trained: Standard, now: Array, code: Array) -> Array:
-        """What an observation is acted on with."""
-        return self.low.view(trained.own, trained.scale.of(now), code)
-
     def act(self, acting: Array, uniforms: Array, normals: Array, epsilon: Array, go: Array) -> Array:
         """The action in training."""
         return self.low.act(acting, uniforms, normals, epsilon, go)
-
-    def greedy(self, acting: Array) -> Array:
-        """The action in evaluations."""
-        return self.low.greedy(acting)
