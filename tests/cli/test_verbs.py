@@ -20,8 +20,7 @@ from errands import cli
 from errands.cli import main
 from errands.cli.plot import Arguments as Plot
 from errands.cli.reproduce import Arguments as Reproduce
-from errands.cli.summary import Answer
-from errands.cli.verbs import GROUPS, VERBS, Verb, help_text, options_of, parse, typed, verb_help
+from errands.cli.verbs import GROUPS, VERBS, Answer, Verb, help_text, options_of, parse, typed, verb_help
 from errands.errors import ErrandsError
 from errands.tasks import load
 

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from errands.cli.options import Count
-from errands.cli.summary import Answer
-from errands.cli.verbs import Positional
+from errands.cli.verbs import Answer, Positional
+from errands.tasks.check import run_check
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,6 @@ class Arguments:
 
 def run(arguments: Arguments) -> Answer:
     """Walk it and report what was found."""
-    from errands.tasks.check import run_check
-
     report = run_check(arguments.env, arguments.features, arguments.task, arguments.steps)
     findings = [asdict(f) for f in report.findings]
     lines = [f"{f.level}: {f.sentence}" for f in report.findings] or ["No findings: the environment fits."]

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from errands.cli.summary import Answer, between
-from errands.cli.verbs import Positional
+from rich.console import Group
+from rich.table import Table
+
+from errands.analysis.compare import Compared, Summary, compared, differences, improvements, overall, summarise_all
+from errands.analysis.statistics import Interval
+from errands.cli.summary import between
+from errands.cli.verbs import Answer, Positional
 from errands.errors import ConfigError
+from errands.runs.documents import narrowest
 from errands.terminal import table
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from errands.analysis.compare import Compared, Summary
-    from errands.analysis.statistics import Interval
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,6 @@ class Arguments:
 
 def run(arguments: Arguments) -> Answer:
     """Read, summarise, and tell."""
-    from rich.console import Group
-
-    from errands.analysis.compare import compared, differences, improvements, overall, summarise_all
 
     if not arguments.runs:
         raise ConfigError("no run was named; run for example: errands compare latest")
@@ -69,8 +66,6 @@ def _tables(rows: tuple[Summary, ...]) -> list[Any]:
 
 def _table(rows: list[Summary]) -> Table:
     """One row for each method on a task, narrow enough for a terminal of 80 columns."""
-    from errands.runs.documents import narrowest
-
     known, shortest = rows[0].optimum, rows[0].reference
     best = f"optimum {known:g}" if known is not None else "optimum unknown"
     if known is None and shortest is not None:

@@ -7,13 +7,24 @@ from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.console import Group
+from rich.text import Text
+
 from errands.cli.options import Quiet
-from errands.cli.summary import Answer
+from errands.cli.verbs import Answer
+from errands.learners.qcorm.settings import QCoRMConfig
+from errands.machines import size
+from errands.oracle.episode import walk
+from errands.oracle.optimum import steps_to_go
+from errands.runs.request import Request
+from errands.runs.run import Run, train
+from errands.runs.train import Trainer
+from errands.tasks.catalogue import load
+from errands.tasks.task import Task
 from errands.terminal import counting, table
+from errands.worlds.picture import grid_text
 
 if TYPE_CHECKING:
-    from errands.runs.run import Run
-    from errands.tasks.task import Task
     from errands.viewer.sources import Shown
 
 STEPS = 120_000
@@ -36,13 +47,6 @@ class Arguments(Quiet):
 
 def run(arguments: Arguments) -> Answer:
     """Unfold, train, judge, draw."""
-    from rich.console import Group
-    from rich.text import Text
-
-    from errands.machines import size
-    from errands.oracle.optimum import steps_to_go
-    from errands.runs.run import train
-    from errands.tasks.catalogue import load
     from errands.viewer.export import export_html
     from errands.viewer.sources import replay_run
 
@@ -82,9 +86,6 @@ def run(arguments: Arguments) -> Answer:
 
 def _train(task: Task, quiet: bool) -> tuple[Run, list[Shown]]:
     """The trained run, and looks at the learner before it began and at evaluations 1, 2, 4, 8, ..."""
-    from errands.learners.qcorm.settings import QCoRMConfig
-    from errands.runs.request import Request
-    from errands.runs.train import Trainer
     from errands.viewer.sources import look
 
     config = QCoRMConfig(eval_every=EVERY, epsilon="0.1..0@50000,70000", xi=f"1..0@0,{STEPS} steps")
@@ -100,9 +101,6 @@ def _train(task: Task, quiet: bool) -> tuple[Run, list[Shown]]:
 
 def _route(task: Task, trained: Run) -> list[str]:
     """The map, and the learnt route leg by leg."""
-    from errands.oracle.episode import walk
-    from errands.worlds.picture import grid_text
-
     walked = walk(trained.policy, task)
     drawn = [] if task.layout is None else grid_text(task.layout, task.layout.start).rstrip().splitlines()
     ends = [0, *walked.completed_at]

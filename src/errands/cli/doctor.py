@@ -9,12 +9,16 @@ import platform
 import shutil
 import subprocess
 from collections.abc import Iterator
+from ctypes.util import find_library
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from errands.cli.summary import Answer
+from errands import __version__
+from errands.cli.verbs import Answer
 from errands.errors import install
+from errands.kernels import PLAIN, cache_folder, stranger
+from errands.learners.base import cores, memory
 
 CORE = ("numpy", "numba", "gymnasium", "pydantic", "rich", "safetensors", "matplotlib")
 EXTRAS = {
@@ -35,10 +39,6 @@ class Arguments:
 
 def run(arguments: Arguments) -> Answer:
     """Report what was found; the exit code is 1 when something is known not to work."""
-    from ctypes.util import find_library
-
-    from errands import __version__
-    from errands.learners.base import cores, memory
 
     document: dict[str, Any] = {
         "errands": __version__,
@@ -83,7 +83,6 @@ def _gpu() -> dict[str, Any]:
 
 
 def _cache() -> dict[str, Any]:
-    from errands.kernels import PLAIN, cache_folder, stranger
 
     folder = cache_folder()
     files = list(folder.glob("*/*.bin"))

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import errands
 from errands.cli.options import Count, Quiet
-from errands.cli.summary import Answer
-from errands.cli.verbs import Positional
+from errands.cli.verbs import Answer, Positional
 from errands.errors import ConfigError
+from errands.oracle.episode import Estimate
+from errands.runs.folder import find_run
 from errands.terminal import counting
-
-if TYPE_CHECKING:
-    from errands.oracle.episode import Estimate
 
 
 @dataclass(frozen=True)
@@ -33,9 +32,6 @@ class Arguments(Quiet):
 
 def run(arguments: Arguments) -> Answer:
     """Open it, play, and tell."""
-    import errands
-    from errands.runs.folder import find_run
-
     if not 2 <= arguments.episodes <= 10_000_000:
         raise ConfigError(f"--episodes is {arguments.episodes}; it must lie between 2 and 10,000,000")
     path = find_run(arguments.run)

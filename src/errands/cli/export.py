@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from errands.cli.summary import Answer
-from errands.cli.verbs import Positional
+from errands.cli.verbs import Answer, Positional
 from errands.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from errands.runs.video import Pictures
+from errands.policies.file import read_policy
+from errands.runs.folder import find_run, open_run
+from errands.runs.train import stored_run
+from errands.runs.video import Pictures, mp4, pictures_of
 
 
 @dataclass(frozen=True)
@@ -40,10 +39,6 @@ class Arguments:
 
 def run(arguments: Arguments) -> Answer:
     """Write the files that were asked for."""
-    from errands.policies.file import read_policy
-    from errands.runs.folder import find_run, open_run
-    from errands.runs.train import stored_run
-    from errands.runs.video import mp4, pictures_of
     from errands.viewer.export import as_gif, page, write_bytes
     from errands.viewer.sources import replay_stored
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from errands.cli.summary import Answer
-from errands.cli.verbs import Positional, sentences
+from errands.cli.verbs import Answer, Positional, sentences
+from errands.learners import LEARNERS, method_of
+from errands.learners.presets import PRESETS, config_of
+from errands.tasks.catalogue import load
 from errands.terminal import table
 
 
@@ -22,8 +24,6 @@ class Arguments:
 
 def run(arguments: Arguments) -> Answer:
     """List them."""
-    from errands.learners import LEARNERS, method_of
-
     if arguments.learner is None:
         listed = table(None, ("learner", "machines", "worlds"), rest="what it is")
         rows = []
@@ -37,8 +37,6 @@ def run(arguments: Arguments) -> Answer:
 
 
 def _settings(name: str, task_name: str) -> Answer:
-    from errands.learners.presets import PRESETS, config_of
-    from errands.tasks.catalogue import load
 
     task = load(task_name)
     configs = {preset: config_of(name, preset, task) for preset in PRESETS}

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from errands.cli.summary import Answer
-from errands.cli.verbs import Positional
+from errands.cli.options import FOREIGN, allow_digits, count_text, foreign_machine
+from errands.cli.verbs import Answer, Positional
 from errands.errors import ConfigError, SpecError
-
-if TYPE_CHECKING:
-    from errands.tasks.task import Task
+from errands.runs.run import best_length
+from errands.tasks.catalogue import read_text, task_text
+from errands.tasks.lint import lint, lint_machine
+from errands.tasks.spec import json_schema
+from errands.tasks.task import Task
 
 SOON_BYTES = 20_000_000
 """How large a search for the optimum may grow to be held against the limit: less than a second."""
@@ -31,15 +33,11 @@ class Arguments:
 def run(arguments: Arguments) -> Answer:
     """Check the file, and read it back."""
     if arguments.schema:
-        import json
 
-        from errands.tasks.spec import json_schema
 
         return Answer(json_schema(), json.dumps(json_schema(), indent=1))
     if arguments.file is None:
         raise ConfigError("errands lint needs the path of a task file, or --schema")
-    from errands.cli.options import FOREIGN
-    from errands.tasks.catalogue import read_text, task_text
 
     name = arguments.file
     is_file = name.endswith((".toml", *FOREIGN)) or "/" in name
@@ -53,8 +51,6 @@ def run(arguments: Arguments) -> Answer:
 
 
 def _report(name: str, text: str) -> Answer:
-    from errands.cli.options import FOREIGN, allow_digits, count_text, foreign_machine
-    from errands.tasks.lint import lint, lint_machine
 
     report = lint_machine(foreign_machine(name, text)) if name.endswith(FOREIGN) else lint(text)
     warnings = [*report.warnings, *_late(report.task)]
@@ -74,8 +70,6 @@ def _report(name: str, text: str) -> Answer:
 
 def _late(task: Task | None) -> Iterator[str]:
     """A limit that is shorter than the optimum, where that is soon computed."""
-    from errands.runs.run import best_length
-
     best = None if task is None else best_length(task, SOON_BYTES)
     if task is not None and best is not None and (best.unlimited or 0) > task.world.limit:
         raised = f"raise limit = {task.world.limit} under [world]"

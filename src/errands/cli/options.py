@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from errands.errors import ConfigError
+from errands.machines.multiagent_rm import from_multiagent_rm, parse_multiagent_rm
 from errands.machines.numeric import NumericRM
+from errands.machines.text2022 import parse_text2022
 from errands.tasks.catalogue import load, read_text
 
 MAX_COUNT = 2**53
@@ -94,10 +96,8 @@ def machine_named(name: str, map_seed: int = 0) -> NumericRM:
 def foreign_machine(name: str, text: str) -> NumericRM:
     """The machine of a text whose file has one of the endings of FOREIGN."""
     if name.endswith(".txt"):
-        from errands.machines.text2022 import parse_text2022
 
         return parse_text2022(text)
-    from errands.machines.multiagent_rm import from_multiagent_rm, parse_multiagent_rm
 
     return from_multiagent_rm(parse_multiagent_rm(text))
 

@@ -6,10 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from errands.analysis.compare import compared
 from errands.cli.options import Count, OnMap, Quiet
-from errands.cli.summary import Answer
-from errands.cli.verbs import Positional, typed
+from errands.cli.verbs import Answer, Positional, typed
 from errands.errors import ConfigError, StoreError, UnknownName
+from errands.learners import make_learner
+from errands.runs.folder import find, open_run
+from errands.runs.train import stored_learner
+from errands.tasks.catalogue import CATALOGUE, load
 from errands.terminal import counting, table
 
 if TYPE_CHECKING:
@@ -65,13 +69,11 @@ def run(arguments: Arguments) -> Answer:
 
 
 def _compared(arguments: Arguments) -> tuple[Any, ...]:
-    from errands.analysis.compare import compared
 
     return (compared(arguments.subjects),)
 
 
 def _family(arguments: Arguments) -> tuple[Any, ...]:
-    from errands.tasks.catalogue import CATALOGUE, load
 
     subject = arguments.subjects[0]
     entry = next((e for e in CATALOGUE if e.number(subject) is not None), None)
@@ -84,11 +86,7 @@ def _family(arguments: Arguments) -> tuple[Any, ...]:
 
 def _trained(arguments: Arguments) -> tuple[Trained]:
     """The task and the trained learner of a run, or of a task with --learner; no learner for a task alone."""
-    from errands.learners import make_learner
     from errands.plots.figures import Trained
-    from errands.runs.folder import find, open_run
-    from errands.runs.train import stored_learner
-    from errands.tasks.catalogue import load
 
     name = arguments.subjects[0]
     try:

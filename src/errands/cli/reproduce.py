@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from errands.cli.options import Count, InParallel
-from errands.cli.summary import Answer
-from errands.cli.verbs import Positional, typed
+from errands.cli.verbs import Answer, Positional, typed
 from errands.errors import ConfigError
+from errands.learners.base import cores
+from errands.runs.interrupts import resumable
+from errands.runs.sweep import forecast, train_sweep
 from errands.terminal import say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
     from errands.paper.claims import Judged
     from errands.paper.panels import Profile
@@ -50,11 +52,8 @@ class Arguments(InParallel):
 
 def run(arguments: Arguments) -> Answer:
     """Plan, predict, train, judge, draw and write the report."""
-    from errands.learners.base import cores
     from errands.paper.report import write
     from errands.paper.reproduction import prices
-    from errands.runs.interrupts import resumable
-    from errands.runs.sweep import forecast, train_sweep
 
     profile = _profile(arguments)
     output = arguments.output or Path(f"reproduction-{profile.name}")

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from errands.cli import sweep, train
 from errands.cli.options import Count, InParallel
-from errands.cli.summary import Answer
-from errands.cli.verbs import Positional, Repeated
+from errands.cli.verbs import Answer, Positional, Repeated
 from errands.errors import ConfigError
+from errands.runs.folder import SWEEP, find, open_run, open_sweep
+from errands.runs.further import extended, kept_schedules
 from errands.terminal import say
 
 
@@ -30,10 +32,6 @@ class Arguments(InParallel):
 
 def run(arguments: Arguments) -> Answer:
     """Find it, finish it, and print what `train` prints."""
-    from errands.cli import sweep, train
-    from errands.runs.folder import SWEEP, find, open_run, open_sweep
-    from errands.runs.further import extended, kept_schedules
-
     path = find(arguments.run)
     if (path / SWEEP).is_file():
         for option in ("log", "steps", "set", "stop_when"):

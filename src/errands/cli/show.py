@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from errands.cli.options import OnMap
-from errands.cli.summary import Answer
-from errands.cli.verbs import Positional
+from errands.cli.options import OnMap, machine_named
+from errands.cli.verbs import Answer, Positional
 from errands.errors import ConfigError
+from errands.learners.dirl.graph import abstract_graph, picture
+from errands.machines import KINDS
+from errands.machines.graph import graph_of
 
 
 @dataclass(frozen=True)
@@ -28,10 +31,6 @@ class Arguments(OnMap):
 
 def run(arguments: Arguments) -> Answer:
     """Draw the machine that was asked for."""
-    from errands.cli.options import machine_named
-    from errands.learners.dirl.graph import abstract_graph, picture
-    from errands.machines import KINDS
-    from errands.machines.graph import graph_of
     from errands.plots.machine import FORMATS
 
     numeric = machine_named(arguments.task, arguments.map_seed)
@@ -39,7 +38,6 @@ def run(arguments: Arguments) -> Answer:
     graph = picture(abstract_graph(numeric)) if kind == "graph" else graph_of(KINDS[kind](numeric))
     drawn = FORMATS[arguments.format](graph)
     if not isinstance(drawn, str):
-        import json
 
         drawn = json.dumps(drawn, ensure_ascii=False, indent=1)
     machine = FORMATS["json"](graph)

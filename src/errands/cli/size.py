@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from errands.cli.summary import Answer
-from errands.cli.verbs import Positional
+from errands.cli.options import allow_digits, count_text, machine_named
+from errands.cli.verbs import Answer, Positional
+from errands.machines import size
 
 
 @dataclass(frozen=True)
@@ -18,9 +19,6 @@ class Arguments:
 
 def run(arguments: Arguments) -> Answer:
     """Count them."""
-    from errands.cli.options import allow_digits, count_text, machine_named
-    from errands.machines import size
-
     machine = machine_named(arguments.task)
     sizes = size(machine)
     allow_digits()

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
 
 from errands.cli.options import OnMap
-from errands.cli.summary import Answer
-from errands.cli.verbs import Positional
+from errands.cli.verbs import Answer, Positional
 from errands.errors import TaskError
-
-if TYPE_CHECKING:
-    from errands.oracle.certificate import Bounds
+from errands.learners.scout.tabular import known_bounds
+from errands.oracle.certificate import Bounds
+from errands.oracle.one_policy import one_policy_per_subtask
+from errands.oracle.optimum import optimum
+from errands.tasks.catalogue import load
+from errands.worlds.picture import grid_text
+from errands.worlds.water import ACTIONS
 
 
 @dataclass(frozen=True)
@@ -28,11 +30,6 @@ class Arguments(OnMap):
 
 def run(arguments: Arguments) -> Answer:
     """Solve it."""
-    from errands.learners.scout.tabular import known_bounds
-    from errands.oracle.optimum import optimum
-    from errands.tasks.catalogue import load
-    from errands.worlds.water import ACTIONS
-
     task = load(arguments.task, arguments.map_seed)
     try:
         best = optimum(task, arguments.gamma)
@@ -52,13 +49,11 @@ def run(arguments: Arguments) -> Answer:
         lines.append(f"actions: {' '.join(ACTIONS[action] for action in best.actions)}")
     lines += [f"method: {best.method}"] if best.method else []
     if arguments.one_policy_per_subtask:
-        from errands.oracle.one_policy import one_policy_per_subtask
 
         single = one_policy_per_subtask(task)
         document["one_policy_per_subtask"] = single.length
         lines.append(f"with one policy per subtask: {_length(single.length, 'no such policy succeeds')}")
     if task.layout is not None and best.path and task.layout.cells > max(best.path):
-        from errands.worlds.picture import grid_text
 
         lines += ["", grid_text(task.layout, best.path[0]).rstrip()]
     return Answer(document, "\n".join(lines), int(best.length is None))

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import statistics
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rich.console import Group
+
+from errands.cli.verbs import Answer
+from errands.learners import method_of
+from errands.runs.documents import ResultDocument, int_if_whole, narrowest
+from errands.runs.folder import RunFolder, SweepFolder
 from errands.terminal import table
-
-if TYPE_CHECKING:
-    from errands.runs.documents import ResultDocument
-    from errands.runs.folder import RunFolder, SweepFolder
-
-
-@dataclass(frozen=True)
-class Answer:
-    """Exactly one document for --json; `shown` (text, or anything that rich renders) for a terminal."""
-
-    document: Any
-    shown: Any = ""
-    code: int = 0
-    """0 done, 1 the task or run failed."""
 
 
 def run_summary(folder: RunFolder) -> Answer:
@@ -31,9 +22,6 @@ def run_summary(folder: RunFolder) -> Answer:
 
 def run_document(folder: RunFolder, results: list[ResultDocument]) -> dict[str, Any]:
     """The document of `errands train --json`."""
-    from errands.learners import method_of
-    from errands.runs.documents import int_if_whole, narrowest
-
     known = folder.document
     best = next((r.optimum for r in results if r.optimum is not None), None)
     return {
@@ -61,8 +49,6 @@ def between(bounds: dict[str, Any] | None) -> str:
 
 def run_table(folder: RunFolder, results: list[ResultDocument]) -> Any:
     """A table of seeds, one sentence, and where the run is."""
-    from rich.console import Group
-
     known = folder.document
     title = f"{known.task}, {known.method}, {known.preset}"
     length = "mean length" if any(r.final_episodes > 1 for r in results) else "length"
@@ -109,8 +95,6 @@ def _diagnoses(results: list[ResultDocument]) -> list[str]:
 
 def sentence(results: list[ResultDocument]) -> str:
     """What the seeds found, in words."""
-    from errands.runs.documents import narrowest
-
     good = [r for r in results if r.error is None]
     if len(good) == 1:
         return seed_summary(good[0])
@@ -168,8 +152,6 @@ def seed_summary(result: ResultDocument) -> str:
 
 def sweep_summary(sweep: SweepFolder, rows: list[dict[str, Any]], predicted: dict[str, Any]) -> Answer:
     """The document and the table of a sweep, a line for each cell; exit code 1 when a run failed."""
-    from rich.console import Group
-
     faults = sum(row["error"] is not None for row in rows)
     document = {
         "sweep": sweep.path.name,

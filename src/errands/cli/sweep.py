@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from errands.cli.options import Count, InParallel, Seconds
-from errands.cli.summary import Answer, sweep_summary
-from errands.cli.verbs import Positional, Repeated
+from errands.cli.summary import sweep_summary
+from errands.cli.verbs import Answer, Positional, Repeated
 from errands.errors import ConfigError
+from errands.learners.base import cores
+from errands.runs.engines import require_ray
+from errands.runs.folder import RUNS, SweepFolder, check_name, create_unique
+from errands.runs.interrupts import resumable
+from errands.runs.plan import Block, make_block, read_plan, spread
+from errands.runs.sweep import begin, forecast, planned, rows, train_sweep, write_table
+from errands.tasks.catalogue import read_text
 from errands.terminal import console
-
-if TYPE_CHECKING:
-    from errands.runs.folder import SweepFolder
 
 
 @dataclass(frozen=True)
@@ -53,11 +58,6 @@ class Arguments(InParallel):
 
 def run(arguments: Arguments) -> Answer:
     """Plan, predict, train, and tell."""
-    from datetime import datetime
-
-    from errands.learners.base import cores
-    from errands.runs.folder import RUNS, SweepFolder, check_name, create_unique
-    from errands.runs.sweep import begin, forecast, planned
 
     if not arguments.checkpoint_every > 0:
         raise ConfigError(f"--checkpoint-every is {arguments.checkpoint_every}; give a positive number of seconds")
@@ -69,7 +69,6 @@ def run(arguments: Arguments) -> Answer:
         cells = [cell.model_dump(exclude={"folder"}) for cell, _ in expected.waiting]
         return Answer({"predicted": expected.document(), "cells": cells}, expected.table())
     if arguments.engine == "ray":
-        from errands.runs.engines import require_ray
 
         require_ray()  # before a folder is made
     if arguments.name is not None:
@@ -81,9 +80,6 @@ def run(arguments: Arguments) -> Answer:
 
 def _blocks(arguments: Arguments) -> list[Any]:
     """The blocks of the plan file, or one, with what was given as options."""
-    from errands.runs.plan import Block, make_block, read_plan, spread
-    from errands.tasks.catalogue import read_text
-
     names = ("task", "learner", "machine", "preset", "map_seed", "seeds", "steps", "eval_every")
     given: dict[str, Any] = {name: value for name in names if (value := getattr(arguments, name)) is not None}
     if arguments.set:
@@ -103,10 +99,6 @@ def _blocks(arguments: Arguments) -> list[Any]:
 
 def finish(sweep: SweepFolder, how: InParallel) -> Answer:
     """Predict and train what is left of a sweep, and tell what came out; when interrupted, say how to go on."""
-    from errands.learners.base import cores
-    from errands.runs.interrupts import resumable
-    from errands.runs.sweep import forecast, rows, train_sweep, write_table
-
     expected = forecast(sweep, how.jobs or cores())
     if not how.quiet and expected.runs:
         console(stderr=True).print(expected.table() if sys.stderr.isatty() else expected.summary())

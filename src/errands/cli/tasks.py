@@ -5,8 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from rich.console import Group
+
 from errands.cli.options import OnMap
-from errands.cli.summary import Answer
+from errands.cli.verbs import Answer
+from errands.machines import size
+from errands.oracle.optimum import optimum
+from errands.tasks.catalogue import CATALOGUE, load
 from errands.terminal import table
 
 SHOWN = ("figure-1", "corridor", "delivery-2", "delivery-8", "office-3", "office-6", "visit-5", "visit-12",
@@ -21,9 +26,6 @@ class Arguments(OnMap):
 
 def run(arguments: Arguments) -> Answer:
     """List every family of tasks, and examples with what is known of them."""
-    from rich.console import Group
-
-    from errands.tasks.catalogue import CATALOGUE
 
     rows = [_row(name, arguments.map_seed) for name in SHOWN]
     families: list[dict[str, Any]] = [
@@ -41,9 +43,6 @@ def run(arguments: Arguments) -> Answer:
 
 
 def _row(name: str, map_seed: int) -> dict[str, Any]:
-    from errands.machines import size
-    from errands.oracle.optimum import optimum
-    from errands.tasks.catalogue import load
 
     task = load(name, map_seed)
     sizes = size(task.machine)

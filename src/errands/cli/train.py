@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from errands.cli.options import Count, OnMap, Quiet, Seconds
-from errands.cli.summary import Answer, run_summary
-from errands.cli.verbs import Positional, Repeated
+from errands.cli.summary import run_summary
+from errands.cli.verbs import Answer, Positional, Repeated
 from errands.errors import ConfigError
-
-if TYPE_CHECKING:
-    from errands.learners.base import Learner
-    from errands.runs.folder import RunFolder
+from errands.learners.base import Learner
+from errands.runs.folder import RunFolder, create_named
+from errands.runs.interrupts import resumable
+from errands.runs.progress import logged, writer_of
+from errands.runs.request import Request
+from errands.runs.sweep import train_run
+from errands.runs.video import check_films
+from errands.runs.watch import stops_of
+from errands.tasks.catalogue import load
 
 
 @dataclass(frozen=True)
@@ -54,13 +59,6 @@ class Arguments(OnMap, Quiet):
 
 def run(arguments: Arguments) -> Answer:
     """Create the folder, train, and tell what came out."""
-    from errands.runs.folder import create_named
-    from errands.runs.progress import writer_of
-    from errands.runs.request import Request
-    from errands.runs.video import check_films
-    from errands.runs.watch import stops_of
-    from errands.tasks.catalogue import load
-
     for option, given in (("seeds", arguments.seeds), ("jobs", arguments.jobs), ("video-every", arguments.video_every)):
         if given is not None and not 1 <= given <= (2**53 if option == "video-every" else 100_000):
             raise ConfigError(f"--{option} is {given}; it must lie between 1 and 100000")
@@ -89,10 +87,6 @@ def finish(
     folder: RunFolder, jobs: int | None, quiet: bool, learner: Learner | None = None, log: str | None = None
 ) -> Answer:
     """Train what is left of a run and tell what came out; when interrupted, say how to go on."""
-    from errands.runs.interrupts import resumable
-    from errands.runs.progress import logged
-    from errands.runs.sweep import train_run
-
     with resumable(f"errands resume {folder.name}"), logged(folder, log):
         train_run(folder, jobs, quiet, learner)
     return run_summary(folder)

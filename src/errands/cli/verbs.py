@@ -38,6 +38,16 @@ class Verb:
     """Whether it runs compiled loops."""
 
 
+@dataclass(frozen=True)
+class Answer:
+    """Exactly one document for --json; `shown` (text, or anything that rich renders) for a terminal."""
+
+    document: Any
+    shown: Any = ""
+    code: int = 0
+    """0 done, 1 the task or run failed."""
+
+
 VERBS: Mapping[str, Verb] = {
     "demo": Verb("look", "the paper's first example, end to end", "errands demo", compiles=True),
     "tasks": Verb("look", "list the catalogue of tasks", "errands tasks", compiles=True),

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
 
 from errands.cli.options import Count, Quiet
-from errands.cli.summary import Answer
-from errands.cli.verbs import Positional
+from errands.cli.verbs import Answer, Positional
 from errands.errors import ConfigError
+from errands.runs.folder import find, find_run, open_run
+from errands.runs.verify import Verdict, faults, first_step, verify_seed
 from errands.terminal import counting
-
-if TYPE_CHECKING:
-    from errands.runs.verify import Verdict
 
 
 @dataclass(frozen=True)
@@ -29,9 +26,6 @@ class Arguments(Quiet):
 
 def run(arguments: Arguments) -> Answer:
     """Repeat, compare, and tell."""
-    from errands.runs.folder import find, find_run, open_run
-    from errands.runs.verify import faults, first_step, verify_seed
-
     path = find(arguments.run)
     # Damage first: a difference from damaged files would say nothing about the training.
     damaged = list(faults(path))

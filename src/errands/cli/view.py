@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from errands.cli.summary import Answer
-from errands.cli.verbs import Positional
+from errands.cli.verbs import Answer, Positional
 from errands.errors import ConfigError, install
 
 
