@@ -123,7 +123,7 @@ def test_compiled_code_draws_the_numbers_that_numpy_draws_and_goes_on_where_it_w
     assert ours.random() == theirs.random()
 
 
-@pytest.mark.skipif(kernels.PLAIN or os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="numba compiles by itself, or not at all")
+@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="numba does not compile at all")
 def test_whole_numbers_of_all_widths_share_one_compiled_kernel() -> None:
     """Numbers of tables are int32, those of positions int64, and a literal is neither."""
     learner = make_learner(load("figure-1"), "qcorm")

@@ -123,7 +123,7 @@ def _compiling() -> Iterator[None]:
     from errands.kernels import PLAIN, when_compiling
 
     def on_compile(kernel: str) -> None:
-        spent = "15 seconds, 45 for scout" if PLAIN else "8 seconds, 20 for scout"
+        spent = "15 seconds" if PLAIN else "8 seconds"
         print(f"compiling what this needs, once: about {spent}", file=sys.stderr, flush=True)
 
     with when_compiling(on_compile):

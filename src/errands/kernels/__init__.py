@@ -27,7 +27,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 from numba import config
-from numba.core import event
+from numba.core import event, types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.registry import CPUDispatcher
 from numba.core.serialize import dumps
@@ -35,6 +35,7 @@ from numba.core.serialize import dumps
 from errands.kernels import generator as generator  # how compiled code takes random numbers over
 
 _config: Any = config
+_types: Any = types
 KNOWN = (0, 68)
 """The version of numba into whose compiler kernels/compiler.py goes; with others kernels are compiled as numba does by itself."""
 PLAIN = numba.version_info[:2] != KNOWN or os.environ.get("ERRANDS_COMPILER") == "plain"
@@ -199,7 +200,24 @@ _OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy", "boundschec
 _INNER = {**_OPTIONS, "no_cpython_wrapper": True, "forceinline": True, "_nrt": False}
 
 
-class _Plain(CPUDispatcher):
+class Widened(CPUDispatcher):
+    """A kernel that other kernels call with one kind of whole number, signed or not."""
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """The types that a call from another kernel is compiled for."""
+        # Else a kernel is compiled again for the numbers of an int32 array, and again for a 0 in the source.
+        call: Any = super().get_call_template
+        return call(tuple(map(_widest, args)), {name: _widest(kind) for name, kind in kws.items()})
+
+
+def _widest(kind: Any) -> Any:
+    kind = _types.unliteral(kind)
+    if isinstance(kind, _types.Integer):
+        return _types.int64 if kind.signed else _types.uint64
+    return kind
+
+
+class _Plain(Widened):
     """A kernel as numba compiles it by itself, behind an entry of one tuple: inner code must not be called from Python."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:

@@ -1,8 +1,8 @@
 """How a numba that is known compiles the kernels: less often than by itself.
 
-Three things keep the first run short. A kernel that other kernels call is kept as intermediate code, and is optimised
+Two things keep the first run short. A kernel that other kernels call is kept as intermediate code, and is optimised
 and made machine code only within what Python calls (`_Intermediate`, `Linker`). Kernels hand NamedTuples to each other
-whole (`_Tuple`). All signed whole numbers are one type (`Compiled.get_call_template`).
+whole (`_Tuple`).
 """
 
 # mypy: disable-error-code="no-untyped-call, attr-defined, call-arg, misc, untyped-decorator"
@@ -25,6 +25,8 @@ from numba.core.environment import Environment
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime import rtsys
 from numba.core.typed_passes import NativeLowering
+
+from errands.kernels import Widened
 
 
 class _Tuple(TupleModel):
@@ -95,7 +97,7 @@ class _KernelCompiler(Compiler):
         return pipelines
 
 
-class Compiled(CPUDispatcher):
+class Compiled(Widened):
     """What `jit` and `hot` make of a function: intermediate code for other kernels, and an entry for Python."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any], cache: Any) -> None:
@@ -110,21 +112,9 @@ class Compiled(CPUDispatcher):
         """The compiled code for arguments of these types, which it was called with."""
         return self.entry.overloads[tuple(map(self.entry.typeof_pyval, arguments))].entry_point
 
-    def get_call_template(self, args: Any, kws: Any) -> Any:
-        """The types that a call from another kernel is compiled for: one kind of whole number, signed or not."""
-        # Else a kernel is compiled again for the numbers of an int32 array, and again for a 0 in the source.
-        return super().get_call_template(tuple(map(_widest, args)), {name: _widest(kind) for name, kind in kws.items()})
-
     def add_overload(self, cres: Any) -> None:
         """Note what was compiled; there is nothing that the dispatcher could call."""
         self.overloads[tuple(cres.signature.args)] = cres
-
-
-def _widest(kind: Any) -> Any:
-    kind = types.unliteral(kind)
-    if isinstance(kind, types.Integer):
-        return types.int64 if kind.signed else types.uint64
-    return kind
 
 
 class Linker(_FunctionCompiler):
