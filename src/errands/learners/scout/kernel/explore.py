@@ -161,16 +161,14 @@ def glide(world: WorldTable, known: Known, agent: Explorer, count: int, due: int
     (the host loop has no glide, and a test holds both loops to the same steps). Its state lives in locals and goes back
     into `at` at the end.
     """
-    reached, label, ends, path, effect = world.next, world.label, world.ends, agent.path, agent.effect
-    tried, target, labels, hits, cell_label = known.tried, known.target, known.label, known.hits, known.cell_label
-    at, facts, actions = agent.at, known.facts, known.tried.shape[1]
+    at, tried, cell_label, actions = agent.at, known.tried, known.cell_label, known.tried.shape[1]
     s, clock, ahead, end, fresh = at[CELL], at[CLOCK], at[AT], at[END], at[FRESH]
     taken = 0
     # The step that brings the clock to the limit ends the episode, and is left to the caller.
     while taken < count and fresh < due and clock + 1 < limit:
         a = -1
         if ahead < end:
-            a = path[ahead]
+            a = agent.path[ahead]
         else:
             for b in range(actions):
                 if tried[s, b] == 0:
@@ -178,16 +176,16 @@ def glide(world: WorldTable, known: Known, agent: Explorer, count: int, due: int
                     break
         if a < 0:
             break
-        there, shown = reached[s, a, 0], label[s, a, 0]
+        there, shown = world.next[s, a, 0], world.label[s, a, 0]
         # A cell with another label than before is left to the caller too: `observe` notes that labels are events.
-        if effect[shown] != IDLE or ends[s, a, 0] or (cell_label[there] >= 0 and cell_label[there] != shown):
+        if agent.effect[shown] != IDLE or world.ends[s, a, 0] or (cell_label[there] >= 0 and cell_label[there] != shown):
             break
         if tried[s, a] == 0:
-            target[s, a, 0], labels[s, a, 0], cell_label[there] = there, shown, shown
-            facts[PAIRS] += 1
+            known.target[s, a, 0], known.label[s, a, 0], cell_label[there] = there, shown, shown
+            known.facts[PAIRS] += 1
             fresh += 1
         tried[s, a] += 1
-        hits[s, a, 0] += 1
+        known.hits[s, a, 0] += 1
         ahead += ahead < end
         s = there
         clock += 1
