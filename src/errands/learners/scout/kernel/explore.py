@@ -196,17 +196,9 @@ def glide(world: WorldTable, known: Known, agent: Explorer, count: int, due: int
 
 @hot
 def explore_table(
-    world: WorldTable,
-    known: Known,
-    machine: ScoutMachine,
-    agent: Explorer,
-    route: Ints,
-    count: int,
-    due: int,
-    limit: int,
-    pauses: bool,
-    rng: np.random.Generator,
-) -> tuple[int, int]:
+    world: WorldTable, known: Known, machine: ScoutMachine, agent: Explorer, route: Ints, count: int, due: int, limit: int,
+    pauses: bool, rng: np.random.Generator,
+) -> tuple[int, int]:  # fmt: skip
     """Up to `count` steps of a tabular world: how many were taken, and why it stopped.
 
     DUE: `due` pairs are new. DRY: nothing scarce is in reach. FULL: no room for another outcome.
