@@ -83,7 +83,7 @@ def torn(saved: Saved, dice: np.random.Generator) -> Iterator[Saved]:
     for _ in range(200):
         text = json.dumps(spoilt(document)).encode()
         cut = text[: dice.integers(len(text))] if dice.random() < 0.2 else text
-        yield saved | {"environments": np.frombuffer(cut, np.uint8)}
+        yield saved | {"environments": np.frombuffer(cut, np.uint8)[None]}
 
 
 def fuzz(make: Callable[[], Learner], steps: int, count: int) -> dict[str, int]:

@@ -247,6 +247,13 @@ def _check_range(name: str, array: NDArray[Any], wanted: SavedArray, lengths: Ma
         )
 
 
+def stacked(groups: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8]:
+    """Groups of rows of JSON end to end, filled with blanks, which JSON ignores at its end."""
+    width = max((group.shape[1] for group in groups), default=0)
+    filled = (np.pad(rows, ((0, 0), (0, width - rows.shape[1])), constant_values=ord(" ")) for rows in groups)
+    return np.concatenate([np.zeros((0, width), np.uint8), *filled])
+
+
 def require(holds: bool | np.bool_, sentence: str) -> None:
     """Refuse a saved learner whose arrays contradict one another."""
     if not holds:

@@ -79,17 +79,17 @@ def test_every_crafted_array_is_refused_and_nothing_of_it_is_kept(learner):
             b"",
             b"{",
             b"[]",
-            b'{"envs": [3], "state": [0], "time": [0]}',
-            b'{"envs": [], "state": [99], "time": [0]}',
+            b"[[3, 0, 0, {}]]",
+            b"[[{}, 99, 0, {}]]",
         ):
             with pytest.raises(StoreError, match="the saved environments cannot be"):
-                learner.restore({**saved, "environments": np.frombuffer(text, np.uint8)})
-        whole = json.loads(bytes(saved["environments"]))
-        robot = from_json(whole["envs"][0])
+                learner.restore({**saved, "environments": np.frombuffer(text, np.uint8)[None]})
+        (whole,) = json.loads(bytes(saved["environments"]))
+        robot = from_json(whole[0])
         for name, bad in (("origin", []), ("steps", -1), ("physics", [np.nan] * len(robot["physics"]))):
-            spoilt = {**whole, "envs": [to_json({**robot, name: bad})]}
+            spoilt = [[to_json({**robot, name: bad}), *whole[1:]]]
             with pytest.raises(StoreError, match="the saved environments cannot be taken back"):
-                learner.restore({**saved, "environments": np.frombuffer(json.dumps(spoilt).encode(), np.uint8)})
+                learner.restore({**saved, "environments": np.frombuffer(json.dumps(spoilt).encode(), np.uint8)[None]})
     learner.restore(saved)
     again = learner.save()
     assert all(again[name].tobytes() == saved[name].tobytes() for name in saved)

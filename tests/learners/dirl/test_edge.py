@@ -6,7 +6,8 @@ from scipy.stats import binomtest
 
 from errands.learners.base import SavedArray
 from errands.learners.dirl.graph import AbstractEdge
-from errands.learners.dirl.tabular import EdgeJob, EdgeResult, Starts, gathered, joined, wilson
+from errands.learners.dirl.tabular import EdgeJob, EdgeResult, Starts, gathered, joined
+from errands.oracle.episode import wilson
 
 EDGE = AbstractEdge(0, 1, "b1", "")
 NOWHERE = Starts(np.zeros(0, np.int32), np.zeros(0))
@@ -20,7 +21,7 @@ def test_intervals_are_those_of_scipy(successes, attempts):
 
 def test_an_edge_that_was_never_tried_may_be_anything():
     result = EdgeResult(0, 100, 0, 0, 0)
-    assert (result.probability, result.interval) == (0.0, (0.0, 1.0))
+    assert (result.probability, wilson(result.successes, result.attempts)) == (0.0, (0.0, 1.0))
     assert EdgeResult(0, 100, 5, 4, 3).probability == 0.75
 
 

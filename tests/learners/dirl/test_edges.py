@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from errands.learners.base import stacked
 from errands.learners.dirl.deep import edges_of
-from errands.learners.dirl.edges import DeviceEdges, EdgeEnv, HostEdges, Meaning, counted, edge_world, recorded, stacked
+from errands.learners.dirl.edges import DeviceEdges, EdgeEnv, HostEdges, Meaning, counted, edge_world, recorded
 from errands.learners.dirl.graph import abstract_graph
 from errands.learners.dirl.settings import DeepDiRLConfig
 from errands.learners.dirl.tabular import AWAY, EdgeJob, Starts
@@ -90,7 +91,7 @@ def test_a_robot_stepped_by_the_batch_attempts_an_edge_as_one_stepped_by_itself(
     sample = HostEnvs(machine, (7,))
     sample.reset()
     pushes = np.random.default_rng(0).uniform(-1, 1, (30, 1, 6)).astype(np.float32)
-    rows = [recorded(sample.envs[0], sample.step(push).observation[0]) for push in pushes[:recordings]]
+    rows = [recorded(sample.envs[0], sample.step(push).observation[0])[None] for push in pushes[:recordings]]
     starts = Starts(stacked(rows), np.linspace(0.2, 1.0, 5)) if rows else EPISODES
     seen = []
     for kind in (HostEnvs, HalfCheetahEnvs):

@@ -8,7 +8,6 @@ import json
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -21,7 +20,7 @@ from jaxtyping import Array, Float, Int
 from numpy.typing import NDArray
 
 from errands.errors import ErrandsError, TaskError
-from errands.learners.base import Form, SavedArray
+from errands.learners.base import Form, SavedArray, stacked
 from errands.learners.dirl.graph import AbstractEdge
 from errands.learners.dirl.tabular import AWAY, THERE, Attempts, Done, EdgeJob, EdgeLearner, Learnt, Rows
 from errands.learners.engines.deep.agent import AgentState, DeepAgent
@@ -94,26 +93,11 @@ def weights_of(agent: DeepAgent, trained: Any) -> Learnt:
     return row
 
 
-@dataclass(frozen=True, eq=False)
-class StateRows:
-    """Both ways between a world's state and a row of numbers."""
-
-    numbers: int
-    dtype: Any
-    state: Callable[[Array], Any]
-
-    @staticmethod
-    def row(state: Any) -> Array:
-        """The numbers of a state."""
-        row: Array = ravel_pytree(state)[0]
-        return row
-
-
 @lru_cache(maxsize=16)
-def states_of(world: DeviceWorld) -> StateRows:
-    """The rows of a world; asked again they are the same, so that nothing is compiled twice."""
+def states_of(world: DeviceWorld) -> tuple[Array, Callable[[Array], Any]]:
+    """A state of a world as a row of numbers, and what makes rows states; asked again the same, so that nothing compiles twice."""
     row, state = ravel_pytree(world.start(jnp.float32(0)))
-    return StateRows(len(row), row.dtype, state)
+    return row, state
 
 
 class EdgeOrder(NamedTuple):
@@ -137,7 +121,7 @@ class EdgeState(NamedTuple):
 @lru_cache(maxsize=16)
 def edge_world(world: DeviceWorld) -> DeviceWorld:
     """A world as edges see it: the edge is a part of its state, so that edges differ in data only, not in compiled code."""
-    states = states_of(world)
+    _, state_of = states_of(world)
 
     def start(uniform: Array) -> EdgeState:
         raise TypeError("attempts at an edge begin as its order says")
@@ -146,7 +130,7 @@ def edge_world(world: DeviceWorld) -> DeviceWorld:
         order = state.order
         place = jnp.minimum(jnp.searchsorted(order.cumulative, uniform, side="right"), len(order.cumulative) - 1)
         # Edges run under vmap: both starts are computed and one is selected.
-        drawn, own = states.state(order.rows[place]), world.start(uniform)
+        drawn, own = state_of(order.rows[place]), world.start(uniform)
         return EdgeState(jax.tree.map(lambda a, b: jnp.where(order.cumulative[0] < 0, a, b), own, drawn), order)
 
     def step(state: EdgeState, action: Array, uniform: Array) -> tuple[EdgeState, Array, Array, Array]:
@@ -169,10 +153,9 @@ class DeviceEdges(DeepEdges):
     def __init__(self, agent: DeepAgent, meaning: Callable[[AbstractEdge], Meaning], world: DeviceWorld) -> None:
         super().__init__(agent, meaning)
         config: Any = agent.config
-        self.world, self.states, self.rollouts = edge_world(world), states_of(world), config.rollouts
-        self.inner = world
-        dtype = np.dtype(self.states.dtype).name
-        self.rows = SavedArray(dtype, ("rows", self.states.numbers), ENDS, -MAX_FLOAT, MAX_FLOAT)
+        self.world, self.inner, self.rollouts = edge_world(world), world, config.rollouts
+        row, _ = states_of(world)
+        self.rows = SavedArray(np.dtype(row.dtype).name, ("rows", len(row)), ENDS, -MAX_FLOAT, MAX_FLOAT)
 
     def begin(self, job: EdgeJob, key: NDArray[np.uint32]) -> Team:
         """A team of the job, where its attempts begin."""
@@ -181,7 +164,8 @@ class DeviceEdges(DeepEdges):
     def _order(self, job: EdgeJob) -> EdgeState:
         """[1] the edge, in a state that no attempt begins in."""
         known = len(job.starts.rows)
-        rows = np.zeros((self.rollouts, self.states.numbers), self.states.dtype)
+        row, _ = states_of(self.inner)
+        rows = np.zeros((self.rollouts, len(row)), row.dtype)
         # Unused places hold 2, which no random number reaches. A first entry of -1: attempts begin as episodes do.
         # The rows are enough, since each rollout of the edge before has left one at most.
         cumulative = np.full(self.rollouts, 2.0 if known else -1.0, np.float32)
@@ -213,7 +197,7 @@ def _try_out(
         assert world.restart is not None  # noqa: S101 (edge_world has one)
         state = world.restart(order, jax.random.uniform(key))
         episode, ended = greedy_episode(agent, world, agent_state, state, jax.random.fold_in(key, 2**31 - 1))
-        return episode.length, episode.success, StateRows.row(ended.inner)
+        return episode.length, episode.success, ravel_pytree(ended.inner)[0]
 
     def of(agent_state: AgentState, order: EdgeState, key: Array) -> tuple[Array, Array, Array]:
         # No job has so many chunks: this key is none of those that training draws from.
@@ -225,15 +209,9 @@ def _try_out(
     return tried
 
 
-BLANK = ord(" ")
-ROUND = 512
-"""Rows are filled with blanks to a multiple of this, so that most have the same length."""
-
-
 def recorded(env: gym.Env[Any, Any], seen: Any) -> NDArray[np.uint8]:
-    """The state of an environment and what is seen in it, as JSON and blanks."""
-    data = json.dumps(to_json({"seen": seen, "state": env.save()})).encode()  # type: ignore[attr-defined]
-    return np.frombuffer(data.ljust(-(-len(data) // ROUND) * ROUND), np.uint8)
+    """The state of an environment and what is seen in it, as JSON."""
+    return np.frombuffer(json.dumps(to_json({"seen": seen, "state": env.save()})).encode(), np.uint8)  # type: ignore[attr-defined]
 
 
 def put(env: gym.Env[Any, Any], row: NDArray[np.uint8]) -> Any:
@@ -241,13 +219,6 @@ def put(env: gym.Env[Any, Any], row: NDArray[np.uint8]) -> Any:
     saved = from_json(json.loads(bytes(row)))
     env.restore(saved["state"])  # type: ignore[attr-defined]
     return saved["seen"]
-
-
-def stacked(rows: list[NDArray[np.uint8]]) -> NDArray[np.uint8]:
-    """Rows of bytes as one array; shorter ones are filled with blanks."""
-    width = max((row.shape[-1] for row in rows), default=0)
-    padded = [np.pad(row, (0, width - len(row)), constant_values=BLANK) for row in rows]
-    return np.array(padded, np.uint8).reshape(len(rows), width)
 
 
 def check_restorable(task: Task) -> None:
@@ -366,4 +337,4 @@ class HostEdges(DeepEdges):
         while env.live:
             env.send(np.asarray(decide_all(self.agent, states, env.rows, zeros, zeros, zeros)[0]))
             env.receive()
-        return Attempts(env.attempts, env.step - job.training, stacked(env.ends))
+        return Attempts(env.attempts, env.step - job.training, stacked([row[None] for row in env.ends]))

@@ -14,12 +14,24 @@ from numpy.typing import NDArray
 from errands.errors import StoreError, TaskError
 from errands.kernels.q_learning import FIELDS, Rates, qrm_loop
 from errands.kernels.stepping import ACTION
-from errands.learners.base import MAX_COUNT, Form, Learner, Saved, SavedArray, State, StateArray, checked, kept, require
+from errands.learners.base import (
+    MAX_COUNT,
+    Form,
+    Learner,
+    Saved,
+    SavedArray,
+    State,
+    StateArray,
+    checked,
+    kept,
+    require,
+    stacked,
+)
 from errands.learners.dirl.graph import AbstractEdge, AbstractGraph, Search, abstract_graph
 from errands.learners.dirl.kernel import MISSED, attempt_edge
 from errands.learners.dirl.settings import DiRLConfig, SearchConfig
 from errands.learners.schedule import Schedule
-from errands.oracle.episode import play, wilson
+from errands.oracle.episode import play
 from errands.policies.tables import MachinePolicy, MachineStates
 from errands.tables import (
     FAILURE,
@@ -125,11 +137,6 @@ class EdgeResult:
         """The estimated probability of success; 0 where no attempt was made."""
         return self.successes / self.attempts if self.attempts else 0.0
 
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The 95% confidence interval of the probability."""
-        return wilson(self.successes, self.attempts)
-
 
 def gathered(ends: Rows) -> Starts:
     """The states in which attempts ended as starts of the next ones, each as likely as it was frequent."""
@@ -144,11 +151,7 @@ def joined(groups: Sequence[Rows], form: SavedArray) -> Rows:
     """Groups of rows end to end; rows of text are filled with blanks."""
     if not groups:
         return np.zeros([0 if isinstance(n, str) else n for n in form.shape], form.dtype)
-    # Rows of bytes are JSON, which ignores blanks at its end.
-    if form.dtype == "uint8":
-        width = max(group.shape[1] for group in groups)
-        groups = [np.pad(g, ((0, 0), (0, width - g.shape[1])), constant_values=ord(" ")) for g in groups]
-    return np.concatenate(groups)
+    return stacked(groups) if form.dtype == "uint8" else np.concatenate(groups)
 
 
 def action_type(actions: int) -> str:

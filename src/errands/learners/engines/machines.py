@@ -140,15 +140,6 @@ def same_future(new: MachineTable, old: MachineTable) -> Ints | None:
     return None
 
 
-def untrained(learner: TabularLearner, task: Task, states: int) -> TaskError:
-    """The refusal of a task that begins in a machine state which a learner has not trained."""
-    return TaskError(
-        f"{type(learner).__name__} learns machine states, and none of the {states:,} that it trained for '{learner.task.name}' "
-        f"asks for {task.machine.phrase or 'what this machine does'}; use qcorm or scout, or train for it"
-    )
-
-
-
 class CounterfactualLearner(TabularLearner):
     """A learner that replays each world step in every machine state; where things vanish, in those still reachable."""
 
@@ -227,7 +218,10 @@ class CounterfactualLearner(TabularLearner):
         place = new.take_labels(self)
         pair = same_future(new.machine, lower(self.enumerated, new.world.labels, new.world.signals))
         if pair is None:
-            raise untrained(self, task, len(self.enumerated))
+            raise TaskError(
+                f"{made.__name__} learns machine states, and none of the {len(self.enumerated):,} that it trained for "
+                f"'{self.task.name}' asks for {task.machine.phrase or 'this'}; use qcorm or scout, or train for it"
+            )
         new.take_rows(self, pair, place)
         return Carried(new, f"the values of {len(np.unique(pair[pair >= 0])):,} of its {len(self.enumerated):,} machine states")
 

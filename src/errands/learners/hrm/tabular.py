@@ -15,6 +15,7 @@ from errands.learners.engines.tabular import room
 from errands.learners.hrm import kernel
 from errands.learners.hrm.settings import HRMConfig
 from errands.learners.schedule import Schedule
+from errands.machines.unfolding import BooleanRM, extend, mask_of
 from errands.policies.tables import OptionPolicy
 from errands.tables import FAILURE, Ints
 from errands.tasks.task import Task
@@ -73,8 +74,6 @@ class HRM(CounterfactualLearner):
 
     def _outgoing(self) -> list[list[int]]:
         """The states one move away from each, by the machine itself rather than by the labels seen so far."""
-        from errands.machines.unfolding import BooleanRM, extend, mask_of
-
         machine, stepper = self.enumerated, self.enumerated.stepper
         if isinstance(machine, BooleanRM):
             moves = [

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from errands.kernels import Repeated
 from errands.kernels.q_learning import FIELDS, Rates, greedy_episode, qrm_loop
 from errands.kernels.stepping import ACTION, MACHINE, OUTCOME, STATE
-from errands.learners.base import FINITE, Carried, Saved, State, kept, require
-from errands.learners.engines.machines import CounterfactualLearner, Kind, LazyMachine, same_future, untrained
+from errands.learners.base import FINITE, Saved, State, kept, require
+from errands.learners.engines.machines import CounterfactualLearner, Kind, LazyMachine
 from errands.learners.engines.tabular import TabularLearner, room
 from errands.learners.qrm.kernel import crm_loop
 from errands.learners.qrm.settings import QRMConfig
 from errands.learners.schedule import Schedule
-from errands.machines.lower import lower
-from errands.machines.unfolding import mask_of, unfold_agenda, unfold_boolean
 from errands.policies.tables import MachinePolicy, MachineStates
 from errands.tables import Floats, Ints
 from errands.tasks.task import Task
@@ -88,30 +85,6 @@ class QRM(TabularLearner):
         """The largest value of each world state in a machine state."""
         largest: Floats = self.q[column].max(axis=1)
         return largest
-
-    def carry(self, task: Task, config: Any, seed: int) -> Carried:
-        """A learner of a task whose machine states were met as those of this one; all others are refused."""
-        kind = self.machine.kind
-        new = QRM(task, config, seed, kind)
-        place = new.take_labels(self)
-        unfold = unfold_boolean if kind == "boolean" else unfold_agenda
-        ours, theirs = (unfold(one.task.machine) for one in (new, self))
-        pair = same_future(*(lower(machine, self.world.labels, self.world.signals) for machine in (ours, theirs)))
-        met = [self.machine.index.get(theirs.states[j]) if j >= 0 else None for j in (() if pair is None else pair.tolist())]
-        if not met or met[0] is None:
-            raise untrained(self, task, len(self.machine))
-        for i, _ in enumerate(ours.states):
-            for label in range(len(self.world.labels)) if i < len(new.machine) else ():
-                new.machine.birth(i, label)
-        new._fill(new.q)
-        for i, (u, order) in enumerate(new.machine.states):
-            state: Any = u, order if kind == "boolean" else mask_of(new.machine.stepper, order)
-            j = ours.index.get(state)
-            if j is not None and met[j] is not None:
-                new.q[i] = self.q[met[j]][place]
-        known = sum(old is not None for old in met)
-        unknown = f"{len(met) - known:,} of its {len(met):,} machine states were never met" if known < len(met) else ""
-        return Carried(new, f"the values of {known:,} of its {len(self.machine):,} machine states", unknown)
 
     def state(self) -> State:
         """The machine as far as it was born, and a row of values for each state."""

@@ -286,7 +286,7 @@ class Environments(Protocol):
         """What the environments answered; episodes that are over begin anew."""
 
     def save(self) -> NDArray[np.uint8]:
-        """All environments as JSON."""
+        """The environments as rows of JSON, one for each seed."""
 
     def restore(self, saved: NDArray[np.uint8]) -> None:
         """Continue from what `save` gave."""
@@ -333,7 +333,7 @@ class OnHost(Team):
         """What every array of `save` is, for all seeds."""
         return {
             **super().form(),
-            "environments": SavedArray("uint8", ("bytes",), "the environments of all seeds as JSON", acting=False),
+            "environments": SavedArray("uint8", (len(self.seeds), "bytes"), "the environments of each seed as JSON", acting=False),
         }
 
     def save(self) -> Saved:

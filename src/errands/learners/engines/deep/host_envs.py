@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.errors import StoreError, TaskError
+from errands.learners.base import stacked
 from errands.learners.diary import Diary
 from errands.learners.engines.deep.machine import MachineArrays
 from errands.machines.rewards import Reward
@@ -199,14 +200,11 @@ class HostEnvs:
         return HostStep(observation, label, ends, truncated, signals, fresh=observation)
 
     def save(self) -> NDArray[np.uint8]:
-        """All environments as JSON: lists by seed, each entry a list where a seed has several environments."""
-        lists = {"envs": self._saved(), "state": self.state.tolist(), "time": self.time.tolist()}
-        lists["diaries"] = [diary.save() for diary in self.diaries]
-        if self.each > 1:
-            lists = {
-                name: [part[i : i + self.each] for i in range(0, len(part), self.each)] for name, part in lists.items()
-            }
-        return np.frombuffer(json.dumps(lists).encode(), np.uint8)
+        """The environments as rows of JSON, one for each seed: of each its state, machine state, time and diary."""
+        diaries = [diary.save() for diary in self.diaries]
+        rows = list(zip(self._saved(), self.state.tolist(), self.time.tolist(), diaries, strict=True))
+        texts = (json.dumps(rows[i : i + self.each]).encode() for i in range(0, len(rows), self.each))
+        return stacked([np.frombuffer(text, np.uint8)[None] for text in texts])
 
     def _saved(self) -> list[Any]:
         """The environments as plain data."""
@@ -220,17 +218,16 @@ class HostEnvs:
     def restore(self, saved: NDArray[np.uint8]) -> None:
         """Continue from what `save` gave."""
         try:
-            lists = json.loads(bytes(saved))
-            if self.each > 1:
-                lists = {name: [one for seed in part for one in seed] for name, part in lists.items()}
-            state, time = np.array(lists["state"], np.int32), np.array(lists["time"], np.int32)
+            rows = [row for document in saved for row in json.loads(bytes(document))]
+            if len(rows) != len(self.seeds):
+                raise ValueError(f"{len(rows)} environments instead of {len(self.seeds)}")
+            envs, states, times, diaries = zip(*rows, strict=True)
+            state, time = np.array(states, np.int32), np.array(times, np.int32)
             if not ((state >= 0) & (state < len(self.machine.rm)) & (time >= 0)).all():
                 raise ValueError("a machine state or a time is out of range")
-            if len(lists["envs"]) != len(self.seeds):
-                raise ValueError(f"{len(lists['envs'])} environments instead of {len(self.seeds)}")
-            for diary, part in zip(self.diaries, lists["diaries"], strict=True):
+            for diary, part in zip(self.diaries, diaries, strict=True):
                 diary.restore(part)
-            self._put(lists["envs"])
+            self._put(list(envs))
             self.state[:], self.time[:] = state, time
         except Exception as fault:  # noqa: BLE001 (whatever an environment raises when it is handed nonsense)
             raise StoreError(
@@ -251,12 +248,12 @@ def host_envs_of(machine: MachineArrays, seeds: tuple[int, ...], each: int = 1, 
     """The environments of a task, `each` per seed; `apart` gives every one of several a process of its own."""
     if machine.task.world.batched_physics and _has_batches() and not (apart and each > 1):
         return HalfCheetahEnvs(machine, seeds, each)
-    if each > 1:
+    if apart and each > 1:
         # Here, because that module imports this one.
         from errands.learners.engines.deep.vector_envs import VectorEnvs
 
-        return VectorEnvs(machine, seeds, each, apart)
-    return HostEnvs(machine, seeds)
+        return VectorEnvs(machine, seeds, each)
+    return HostEnvs(machine, seeds, each)
 
 
 def _has_batches() -> bool:

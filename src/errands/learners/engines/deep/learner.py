@@ -65,45 +65,36 @@ class DeepPolicy:
 
     def act(self, world_state: Any, machine_state: State, memory: Hashable) -> tuple[Any, Hashable]:
         """The greedy action (a number, or an array in [-1, 1]) and the memory to hand back at the next step."""
-        # Anything else than a tuple is the start of an episode, so nothing is carried over a reset.
-        before, inner, held, since = memory if isinstance(memory, tuple) else (None, None, 0, 0)
-        state, inner = self.states.locate(machine_state, inner)
-        # The same count as in the loops that evaluate: steps for which the head has acted in this machine state.
-        if before is not None and before != machine_state:
-            since = 0
-        action, head = decide(
-            self.agent,
-            self.agent_state,
-            self._observation(world_state),
-            np.int32(state or 0),
-            np.int32(held),
-            np.int32(since),
-        )
-        since = (since if int(head) == held else 0) + 1
-        shown = np.asarray(action)
-        discrete = isinstance(world_state, int) or self.agent.low.discrete
-        return (int(shown[0]) if discrete else shown), (machine_state, inner, int(head), since)
+        place = self._place(machine_state, memory)
+        action, head = decide(self.agent, self.agent_state, self._observation(world_state), *map(np.int32, place[:3]))
+        return self._answer(np.asarray(action), int(head), world_state, machine_state, place)
 
     def act_many(
         self, world_states: Sequence[Any], machine_states: Sequence[State], memories: Sequence[Hashable]
     ) -> list[tuple[Any, Hashable]]:
         """What `act` answers in each of these situations, by one pass through the network."""
-        rows, places = [], []
-        for world_state, state, memory in zip(world_states, machine_states, memories, strict=True):
-            before, inner, held, since = memory if isinstance(memory, tuple) else (None, None, 0, 0)
-            number, inner = self.states.locate(state, inner)
-            rows.append(self._observation(world_state))
-            places.append((number or 0, held, 0 if before is not None and before != state else since, inner))
-        numbers = np.array([place[:3] for place in places], np.int32)
+        places = [self._place(*both) for both in zip(machine_states, memories, strict=True)]
+        rows, numbers = [self._observation(each) for each in world_states], np.array([place[:3] for place in places], np.int32)
         # Always so many rows: else every count of episodes still under way would be compiled anew.
         spare = max(LANES, len(rows)) - len(rows)
         padded = np.pad(np.stack(rows), ((0, spare), (0, 0))), *np.pad(numbers, ((0, spare), (0, 0))).T
-        actions, heads = (np.asarray(part) for part in decide_many(self.agent, self.agent_state, *padded))
-        discrete = isinstance(world_states[0], int) or self.agent.low.discrete
-        return [
-            (int(action[0]) if discrete else action, (state, inner, int(head), (since if head == held else 0) + 1))
-            for action, head, state, (_, held, since, inner) in zip(actions, heads, machine_states, places, strict=False)
-        ]
+        chosen = (np.asarray(part)[: len(rows)] for part in decide_many(self.agent, self.agent_state, *padded))
+        return list(map(self._answer, *chosen, world_states, machine_states, places))
+
+    def _place(self, state: State, memory: Hashable) -> tuple[int, int, int, Any]:
+        """The number of a machine state, the head in hand and for how many steps there, and what the next number asks for."""
+        # Anything else than a tuple is the start of an episode, so nothing is carried over a reset.
+        before, inner, held, since = memory if isinstance(memory, tuple) else (None, None, 0, 0)
+        number, inner = self.states.locate(state, inner)
+        # The same count as in the loops that evaluate: steps for which the head has acted in this machine state.
+        return number or 0, held, 0 if before is not None and before != state else since, inner
+
+    def _answer(
+        self, action: NDArray[Any], head: int, world_state: Any, state: State, place: tuple[int, int, int, Any]
+    ) -> tuple[Any, Hashable]:
+        _, held, since, inner = place
+        discrete = isinstance(world_state, int) or self.agent.low.discrete
+        return (int(action[0]) if discrete else action), (state, inner, int(head), (since if head == held else 0) + 1)
 
     def _observation(self, world_state: Any) -> NDArray[np.float32]:
         size = self.agent.shape.observation

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,7 +10,7 @@ import jax
 import numpy as np
 
 from errands.errors import StoreError
-from errands.learners.base import Form, Saved, SavedArray
+from errands.learners.base import Form, Saved, SavedArray, stacked
 from errands.learners.engines.deep.agent import ActingAgent
 from errands.learners.engines.deep.standardised import Standardised
 
@@ -48,7 +47,7 @@ def seed_form(form: Form) -> Form:
     parts = {}
     for name, array in form.items():
         # A seed keeps an axis of length 1: its part has the form of a team of one.
-        axis = None if name in ("step", "environments") else int(name == "buffer")
+        axis = None if name == "step" else int(name == "buffer")
         shape = tuple(1 if n == axis else length for n, length in enumerate(array.shape))
         parts[name] = replace(array, shape=shape)
     return parts
@@ -111,21 +110,15 @@ def _bounds(name: str, agent: ActingAgent, width: int) -> tuple[str, Any, Any]:
 
 def split(saved: Saved) -> list[Saved]:
     """What a team saved, seed by seed: each part is what a team of that seed alone would save."""
-    # Environments are one JSON document of lists by seed; all else is split along an axis of its array.
-    environments: list[Saved] = [{}] * len(saved["keys"])
-    if "environments" in saved:
-        whole = _read(saved["environments"])
-        parts = ({name: [values[i]] for name, values in whole.items()} for i in range(len(environments)))
-        environments = [{"environments": np.frombuffer(json.dumps(part).encode(), np.uint8)} for part in parts]
-    names = [name for name in saved if name != "environments"]
-    return [{name: _part(name, saved[name], i) for name in names} | rest for i, rest in enumerate(environments)]
+    return [{name: _part(name, array, i) for name, array in saved.items()} for i in range(len(saved["keys"]))]
 
 
 def _part(name: str, array: Any, index: int) -> Any:
     """One seed's share of an array: seeds are the second axis of the buffer, and the first of all else but the step."""
     if name == "step":
         return array
-    return array[:, index : index + 1] if name == "buffer" else array[index : index + 1]
+    part = array[:, index : index + 1] if name == "buffer" else array[index : index + 1]
+    return np.frombuffer(bytes(part).rstrip(), np.uint8)[None] if name == "environments" else part
 
 
 def join(parts: Sequence[Saved]) -> Saved:
@@ -136,24 +129,12 @@ def join(parts: Sequence[Saved]) -> Saved:
         raise StoreError(
             f"seeds of a team stand at the same step; these checkpoints were taken at {', '.join(map(str, steps))}"
         )
-    joined = {
-        name: first if name == "step" else np.concatenate([part[name] for part in parts], axis=int(name == "buffer"))
-        for name, first in parts[0].items()
-        if name != "environments"
+    together = {name: [part[name] for part in parts] for name in parts[0]}
+    return {
+        name: arrays[0]
+        if name == "step"
+        else stacked(arrays)
+        if name == "environments"
+        else np.concatenate(arrays, axis=int(name == "buffer"))
+        for name, arrays in together.items()
     }
-    if "environments" in parts[0]:
-        documents = [_read(part["environments"]) for part in parts]
-        whole = {name: [value for document in documents for value in document[name]] for name in documents[0]}
-        joined["environments"] = np.frombuffer(json.dumps(whole).encode(), np.uint8)
-    return joined
-
-
-def _read(environments: Any) -> dict[str, Any]:
-    """The document of saved environments; a StoreError where it is none."""
-    try:
-        document = json.loads(bytes(environments))
-        if set(document) == {"envs", "state", "time", "diaries"} and all(isinstance(part, list) for part in document.values()):
-            return dict(document)
-    except (ValueError, TypeError, RecursionError):
-        pass
-    raise StoreError("the saved environments cannot be read; resume from an older checkpoint")

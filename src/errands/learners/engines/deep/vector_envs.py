@@ -1,4 +1,4 @@
-"""Several environments of a seed at once through Gymnasium's vector API, in this process or each in one of its own."""
+"""Several environments of a seed at once, each in a process of its own, through Gymnasium's vector API."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode
 from numpy.typing import NDArray
 
 from errands.errors import ErrandsError, StoreError, TaskError
 from errands.learners.engines.deep.host_envs import UNSAVED, HostEnvs, HostStep, Reader
-from errands.learners.engines.deep.machine import MachineArrays
 from errands.worlds.base import Observed
 from errands.worlds.imports import isolated
 from errands.worlds.saving import Restorable, from_json, to_json
@@ -87,11 +86,7 @@ class Maker:
 
 
 class VectorEnvs(HostEnvs):
-    """Environments behind Gymnasium's vector API; `apart` gives each a process of its own, in which it steps by itself."""
-
-    def __init__(self, machine: MachineArrays, seeds: tuple[int, ...], each: int, apart: bool) -> None:
-        self.apart = apart
-        super().__init__(machine, seeds, each)
+    """Environments behind Gymnasium's vector API, which step by themselves."""
 
     def _made(self) -> list[gym.Env[Any, Any]]:
         world = self.machine.task.world
@@ -104,13 +99,8 @@ class VectorEnvs(HostEnvs):
         makers = [Maker(world.env, self.reader, number, specs) for number in range(len(self.seeds))]
         # No automatic resets: episodes end with the machine too, of which the environments know nothing, so those that
         # are over are reset here, by a mask. What `step` returns is then always where the step led.
-        mode = AutoresetMode.DISABLED
         with isolated():
-            self.vector: Any = (
-                AsyncVectorEnv(makers, context=_start_method(), autoreset_mode=mode)
-                if self.apart
-                else SyncVectorEnv(makers, autoreset_mode=mode)
-            )
+            self.vector: Any = AsyncVectorEnv(makers, context=_start_method(), autoreset_mode=AutoresetMode.DISABLED)
         # The vector has them; nobody else steps them.
         return []
 
@@ -122,14 +112,12 @@ class VectorEnvs(HostEnvs):
         return _rows(*self.vector.reset(options={"reset_mask": over})) if over.any() else rows
 
     def send(self, actions: NDArray[np.float32]) -> None:
-        """Hand the actions over; environments in processes of their own begin to step."""
-        self.sent = actions
-        if self.apart:
-            self.vector.step_async(actions)
+        """Hand the actions over; the environments begin to step."""
+        self.vector.step_async(actions)
 
     def answers(self) -> HostStep:
         """What the environments answered."""
-        rows, _, ends, truncated, info = self.vector.step_wait() if self.apart else self.vector.step(self.sent)
+        rows, _, ends, truncated, info = self.vector.step_wait()
         rows = _rows(rows, info)
         return HostStep(
             observation=rows,
