@@ -62,7 +62,7 @@ def test_a_fatal_feature_completes_nothing():
     task_stepper = TaskStepper(task)
     layout = task.layout
     fatal = dict(layout.places)["decoration"]
-    result = task_stepper.step(layout.move(fatal, LEFT), task_stepper.stepper.start, RIGHT)
+    result = task_stepper.step(layout.moves.item(fatal, LEFT), task_stepper.stepper.start, RIGHT)
     assert (result.status, result.completed) == (FAILURE, ())
 
 

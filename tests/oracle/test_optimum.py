@@ -92,7 +92,7 @@ def _by_hand(task) -> int | None:
     while queue:
         cell, state = here = queue.popleft()
         for action in range(4):
-            there = layout.move(cell, action)
+            there = layout.moves.item(cell, action)
             reached = stepper.step(state, layout.features_at(there)).state
             if stepper.status[reached[0]] == SUCCESS:
                 return steps[here] + 1

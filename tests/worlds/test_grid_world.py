@@ -139,8 +139,8 @@ def test_thin_walls_are_drawn_between_the_letters_or_listed() -> None:
     drawn = GridWorld(["A|.", "-  ", ". x"], {"x": "goal"}, walls="drawn")
     listed = GridWorld(["A.", ".x"], {"x": "goal"}, walls=[[1, 0], [0, 2]])
     assert drawn.layout == listed.layout
-    assert [drawn.layout.move(0, action) for action in range(4)] == [0, 0, 0, 0]
-    assert drawn.layout.move(1, 2) == 3
+    assert [drawn.layout.moves.item(0, action) for action in range(4)] == [0, 0, 0, 0]
+    assert drawn.layout.moves.item(1, 2) == 3
 
 
 def test_the_start_can_stand_on_a_feature() -> None:

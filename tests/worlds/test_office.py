@@ -25,7 +25,7 @@ def test_there_are_17_doors_each_in_the_middle_of_a_wall() -> None:
     doors = [
         (cell, there)
         for cell in range(LAYOUT.cells)
-        for there in (LAYOUT.move(cell, 1), LAYOUT.move(cell, 2))
+        for there in (LAYOUT.moves.item(cell, 1), LAYOUT.moves.item(cell, 2))
         if room(cell) != room(there)
     ]
     assert len(doors) == 17

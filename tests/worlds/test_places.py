@@ -25,7 +25,7 @@ def test_the_streets_are_those_of_gymnasiums_taxi() -> None:
             state = theirs.encode(cell // 5, cell % 5, 0, 1)
             ((_, there, _, _),) = theirs.P[state][action]
             row, column, *_ = theirs.decode(there)
-            assert layout.move(cell, ours) == 5 * row + column
+            assert layout.moves.item(cell, ours) == 5 * row + column
 
 
 def test_pairs_stand_on_distinct_cells_and_more_pairs_only_add_to_a_map() -> None:

@@ -7,7 +7,7 @@ nothing that comes before it remains, and its part may be begun; an agenda state
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from errands.errors import SpecError
 
@@ -63,12 +63,8 @@ class Rules:
 
     def joined(self, other: Rules) -> Rules:
         """Both sets of rules."""
-        return Rules(
-            self.before + other.before,
-            self.apart + other.apart,
-            self.choices + other.choices,
-            self.capacities + other.capacities,
-        )
+        parts = (getattr(self, field.name) + getattr(other, field.name) for field in fields(self))
+        return Rules(*parts)
 
     def circle(self, count: int) -> list[int]:
         """The subtasks that wait for themselves, directly or not, with those between; empty where there is no circle."""

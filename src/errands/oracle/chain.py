@@ -55,7 +55,7 @@ def build(policy: Policy, task: Task, most: int = MAX_NODES) -> Chain:
     states, labels = task_stepper.world.states, task_stepper.world.labels
     # A context is a machine state with the policy's memory; 0 is that of the start, so start nodes are world states.
     contexts: dict[tuple[State, Hashable], int] = {(stepper.start, None): 0}
-    listed: list[tuple[State, Hashable]] = [(stepper.start, None)]
+    listed: dict[int, tuple[State, Hashable]] = {0: (stepper.start, None)}
     machine: dict[tuple[State, int], tuple[State, int, Transition | None]] = {}
     shares = np.diff(table.start_cumulative, prepend=0.0)
     nodes = [int(s) for s, p in zip(table.starts, shares, strict=True) if p > DUST]  # context * states + world state
@@ -89,7 +89,9 @@ def build(policy: Policy, task: Task, most: int = MAX_NODES) -> Chain:
                 if signal >= 0:
                     paid *= float(table.signal[(signal, *where, o)])
             if status == RUNNING:
-                there += states * _numbered((after, memory), contexts, listed)
+                ahead = contexts.setdefault((after, memory), len(contexts))
+                listed.setdefault(ahead, (after, memory))
+                there += states * ahead
                 if there not in number:
                     if len(nodes) == most:
                         raise TaskError(f"the policy gets into more than {most:,} situations; evaluate it by episodes")
@@ -103,18 +105,6 @@ def build(policy: Policy, task: Task, most: int = MAX_NODES) -> Chain:
         first.append(len(target))
     arrays = (np.array(first, np.int32), np.array(target, np.int32), np.array(chance), np.array(reward))
     return Chain(starts, *arrays)
-
-
-def _numbered(
-    context: tuple[State, Hashable],
-    contexts: dict[tuple[State, Hashable], int],
-    listed: list[tuple[State, Hashable]],
-) -> int:
-    number = contexts.get(context)
-    if number is None:
-        number = contexts[context] = len(listed)
-        listed.append(context)
-    return number
 
 
 def solve(chain: Chain, gamma: float, limit: int, work: int = PASSES * MAX_NODES) -> Solved:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -25,20 +24,13 @@ Binding = tuple[str, int]
 Bound = tuple[tuple[Binding, int | str], ...]
 
 
-@dataclass(frozen=True)
-class OnePolicy:
+class OnePolicy(NamedTuple):
     """The shortest episode whose actions depend on (objective, cell) only, and its objectives on the agenda state."""
 
     length: int | None
     """None where no such episode exists within the time limit."""
     optimum: int | None
     """The length of the shortest episode of any kind."""
-    path: tuple[int, ...] = ()
-    actions: tuple[int, ...] = ()
-    objectives: tuple[str, ...] = ()
-    """The objective pursued in each step."""
-    nodes: int = 0
-    """How many steps the search tried."""
 
 
 def one_policy_per_subtask(task: Task, nodes: int = MAX_NODES) -> OnePolicy:
@@ -56,29 +48,12 @@ def one_policy_per_subtask(task: Task, nodes: int = MAX_NODES) -> OnePolicy:
     shortest = int(search.least)
     # Iterative deepening: the first bound with a walk is the least length, as shorter ones have been ruled out.
     for bound in range(shortest, min(shortest + MAX_DETOUR, task.world.limit + 1)):
-        if steps := search.within(bound):
-            return _result(search, steps)
+        if (length := search.within(bound)) is not None:
+            return OnePolicy(length, shortest)
         # Nothing was left out for its length alone: a larger bound would only try the same walks.
         if not search.cut:
             break
-    return OnePolicy(None, shortest, nodes=search.tried)
-
-
-def _result(search: _Search, steps: list[tuple[int, int, str]]) -> OnePolicy:
-    """The walk in words; a FREE leg is named after the subtask that it completes."""
-    crossed, task_stepper = search.crossed, search.task_stepper
-    path, objectives, unnamed = [steps[0][0] % crossed.world.states], list[str](), 0
-    for here, action, label in steps:
-        m, s = divmod(here, crossed.world.states)
-        result = task_stepper.step(s, crossed.state(m), action)
-        path.append(result.world_state)
-        objectives.append(label)
-        unnamed += label == FREE
-        if unnamed and result.completed:
-            objectives[-unnamed:] = [result.completed[0]] * unnamed
-            unnamed = 0
-    actions = tuple(action for _, action, _ in steps)
-    return OnePolicy(len(steps), int(search.least), tuple(path), actions, tuple(objectives), search.tried)
+    return OnePolicy(None, shortest)
 
 
 class _Way(NamedTuple):
@@ -117,8 +92,8 @@ class _Search:
             return open_
         return [(FREE,) if own >= set(names) else names for names in open_]
 
-    def within(self, bound: int) -> list[tuple[int, int, str]] | None:
-        """A consistent walk of at most `bound` steps as (product state, action, objective) triples, or None."""
+    def within(self, bound: int) -> int | None:
+        """The length of a consistent walk of at most `bound` steps, or None."""
         matters = self._matters(bound)
         # `decided` holds what the walk on the stack has bound; a frame that is popped takes its own bindings back.
         # `failed` has, for a situation, the fewest steps after which it was entered in vain; later is hopeless too.
@@ -136,7 +111,7 @@ class _Search:
                     del decided[binding]
                 continue
             if way.there == DONE:
-                return _walked(stack, way.action)
+                return steps
             self._count()
             before = failed.get(key := self._key(way, decided, matters), bound + 1)
             if steps < before:
@@ -219,10 +194,3 @@ class _Frame(NamedTuple):
     ways: Iterator[_Way]
     came: _Way | None
     key: object
-
-
-def _walked(stack: list[_Frame], last: int) -> list[tuple[int, int, str]]:
-    """The walk that a stack of steps and one last action make."""
-    steps = [frame.came for frame in stack if frame.came is not None]
-    actions = [*(way.action for way in steps[1:]), last]
-    return [(way.there, action, way.label) for way, action in zip(steps, actions, strict=True)]

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,8 +43,7 @@ class Script:
         return self.actions[min(time, len(self.actions) - 1)], time + 1
 
 
-@dataclass(frozen=True)
-class Machine:
+class Machine(NamedTuple):
     """The machine states of a task that Water's labels can bring about."""
 
     table: AgendaTable
@@ -88,18 +87,14 @@ Start = water.WaterState | zones.ZonesState
 def shortest(start: Start, following: Ints, limit: int, budget: int) -> tuple[int, ...] | None:
     """The actions of a shortest success; none where none is possible, None where none was found within `limit` steps."""
     search = _search(start, following, budget)
-    for length in range(1, limit + 1):
-        if (landing := search.forward()) is not None:
-            return search.back(length, *landing) if landing != (DEAD, DEAD) else ()
-    return None
+    length, landing = search.found(limit)
+    return None if landing is None else search.back(length, *landing) if landing != (DEAD, DEAD) else ()
 
 
 def steps_of(start: Start, following: Ints, limit: int, budget: int) -> int | None:
     """The length of a shortest success alone, for which no layer is kept; None where there is none within `limit` steps."""
-    search = _search(start, following, budget)
-    landings = (search.forward(keep=False) for _ in range(limit))
-    length, landing = next(((n, there) for n, there in enumerate(landings, 1) if there is not None), (0, (DEAD, DEAD)))
-    return length if landing != (DEAD, DEAD) else None
+    length, landing = _search(start, following, budget).found(limit, keep=False)
+    return None if landing in (None, (DEAD, DEAD)) else length
 
 
 def _search(start: Start, following: Ints, budget: int) -> _Search:
@@ -155,6 +150,11 @@ class _Search:
         """The overlaps of the first state are those that it tells."""
         found[:] = sum(1 << i for i, touching in enumerate(self.moving[0].touching) if touching)
         return found.ravel()
+
+    def found(self, limit: int, keep: bool = True) -> tuple[int, tuple[int, int] | None]:
+        """After how many steps a success is reached and where, or nothing is left to be tried: (DEAD, DEAD)."""
+        landings = ((n, self.forward(keep)) for n in range(1, limit + 1))
+        return next(((n, there) for n, there in landings if there is not None), (limit, None))
 
     def forward(self, keep: bool = True) -> tuple[int, int] | None:
         """One more step; where it led if it succeeds, (DEAD, DEAD) where nothing is left to be tried."""

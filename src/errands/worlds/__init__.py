@@ -15,7 +15,6 @@ _HOMES = {
     "finite_from_p": "errands.worlds.gymnasium.published",
     "grid_svg": "errands.worlds.picture",
     "grid_text": "errands.worlds.picture",
-    "reachable": "errands.worlds.grid",
     "unreachable_features": "errands.worlds.grid",
 }
 

@@ -151,13 +151,9 @@ class GridLayout:
         """What is drawn for a feature: its short sign where it has one, else its name."""
         return dict(self.signs).get(feature, feature)
 
-    def move(self, cell: int, action: int) -> int:
-        """The cell that a move without slip leads to; a wall, a blocked cell or the border (of no torus) means staying."""
-        return int(self.moves[cell, action])
-
     @cached_property
     def moves(self) -> Ints:
-        """The table [cells, 4] of moves without slip."""
+        """[cells, 4] where moves without slip lead; a wall, a blocked cell or the border (of no torus) means staying."""
         cells = np.arange(self.cells, dtype=np.int32)
         table = np.repeat(cells[:, None], len(ACTIONS), axis=1)
         plan, shaped = cells.reshape(self.height, self.width), table.reshape(self.height, self.width, len(ACTIONS))
@@ -223,11 +219,6 @@ def distances(layout: GridLayout, source: int, avoid: Iterable[int] = ()) -> Int
         border = following
     steps[steps == never] = -1
     return steps
-
-
-def reachable(layout: GridLayout) -> frozenset[int]:
-    """The cells that can be reached from the start."""
-    return frozenset(np.flatnonzero(distances(layout, layout.start) >= 0).tolist())
 
 
 def unreachable_features(layout: GridLayout) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import copy
 import ctypes.util
 import os
 import sys
+from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -83,20 +84,26 @@ def choose_gl() -> None:
     )
 
 
-def save_foreign(env: gym.Env[Any, Any]) -> Saved:
-    """All that changes in an unwrapped environment; a TaskError where something is not plain data."""
+def plain_attributes(env: gym.Env[Any, Any], fixed: Set[str], scenery: Sequence[str] = ()) -> Saved:
+    """What changes in an environment or a wrapper; a TaskError where something is not plain data, nor of the scenery's modules."""
     attributes = {}
     for name, value in vars(env).items():
-        if name in _FIXED or callable(value):
+        if name in fixed or callable(value):
             continue
         if is_plain(value):
-            attributes[name] = copy.deepcopy(value)
+            attributes[name] = value
         # Another environment inside is no scenery, though most are of a module of gymnasium's: it has a state of its own.
-        elif type(value).__module__.split(".")[0] not in _SCENERY or (hasattr(value, "step") and hasattr(value, "reset")):
+        elif type(value).__module__.split(".")[0] not in scenery or (hasattr(value, "step") and hasattr(value, "reset")):
             raise TaskError(
                 f"{type(env).__name__} cannot be saved: its attribute '{name}' is a {type(value).__name__}, "
                 "not plain data; use an environment that keeps its state in numbers and arrays"
             )
+    return attributes
+
+
+def save_foreign(env: gym.Env[Any, Any]) -> Saved:
+    """All that changes in an unwrapped environment."""
+    attributes = copy.deepcopy(plain_attributes(env, _FIXED, _SCENERY))
     saved: Saved = {"attributes": attributes, "random": save_random(env)}
     physical: Any = env
     if type(getattr(env, "data", None)).__name__ == "MjData":

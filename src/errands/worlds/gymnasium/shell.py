@@ -23,7 +23,7 @@ from errands.worlds.gymnasium.guard import (
     stranger,
     truth,
 )
-from errands.worlds.saving import Saved, is_plain, restore_foreign, save_foreign
+from errands.worlds.saving import Saved, is_plain, plain_attributes, restore_foreign, save_foreign
 from errands.worlds.spaces import MASK, read_mask, unmasked
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
             return {**saved, "episode": episode}
         return {
             **saved,
-            "layers": [_save_layer(layer) for layer in _layers(self.env)],
+            "layers": [plain_attributes(layer, _LAYERS) for layer in _layers(self.env)],
             **save_foreign(self.env.unwrapped),
         }
 
@@ -306,23 +306,10 @@ def _layers(env: gym.Env[Any, Any]) -> Iterator[gym.Env[Any, Any]]:
         env = env.env
 
 
-def _save_layer(layer: gym.Env[Any, Any]) -> Saved:
-    attributes = {}
-    for name, value in vars(layer).items():
-        if name in _LAYERS or callable(value):
-            continue
-        if not is_plain(value):
-            raise TaskError(
-                f"{type(layer).__name__} cannot be saved: its attribute '{name}' is a {type(value).__name__}"
-            )
-        attributes[name] = value
-    return attributes
-
-
 def _can_save(env: gym.Env[Any, Any]) -> bool:
     try:
         for layer in _layers(env):
-            _save_layer(layer)
+            plain_attributes(layer, _LAYERS)
         save_foreign(env.unwrapped)
     except Exception:  # noqa: BLE001 (a property of a user's that raises)
         return False

@@ -95,7 +95,11 @@ class GymnasiumWorld(Described, Observed):
             names, rules = tuple(features), tuple(read_rule(n, spec, seen) for n, spec in features.items())
         elif isinstance(features, str) or callable(features):
             function = function_of(features) if isinstance(features, str) else features
-            _check_arguments(function)
+            if not _can_be_called(function, *(None,) if _asks_env(function) else (None, None, None, {})):
+                raise SpecError(
+                    f"the features function takes {inspect.signature(function)}; it is called with (observation, action, "
+                    "next_observation, info), or with the environment where its one argument is called env"
+                )
         else:
             raise SpecError(f"features are a {type(features).__name__}; give a function, or a mapping from names to rules")
         reported = signals if isinstance(signals, Mapping) else {name: name for name in signals}
@@ -285,7 +289,7 @@ class GymnasiumWorld(Described, Observed):
             if (finite.states, finite.actions) != (seen.n, done.n):
                 raise BadTable(f"P has {finite.states} states and {finite.actions} actions, but the spaces are {seen} and {done}")
             if callable(mask):
-                if not _takes_a_state(mask):
+                if not _can_be_called(mask, 0):
                     return None  # a mask of the state that it is in, which no table knows
                 finite = masked(finite, mask)
         except InfoNeeded:
@@ -362,26 +366,13 @@ def plainly(value: Any) -> Any:
     return reference_to(value) or value if callable(value) else value
 
 
-def _check_arguments(function: Callable[..., Any]) -> None:
-    """Refuse a features function that cannot be called with a step."""
+def _can_be_called(function: Callable[..., Any], *given: Any) -> bool:
+    """Whether a function takes these arguments; one that is written in C may."""
     try:
-        signature = inspect.signature(function)
-    except ValueError:  # written in C
-        return
-    try:
-        signature.bind(*(None,) if _asks_env(function) else (None, None, None, {}))
+        inspect.signature(function).bind(*given)
+    except ValueError:
+        return True
     except TypeError:
-        raise SpecError(
-            f"the features function takes {signature}; it is called with (observation, action, next_observation, info), "
-            "or with the environment where its one argument is called env"
-        ) from None
-
-
-def _takes_a_state(mask: Callable[..., Any]) -> bool:
-    """Whether an environment's `action_mask` can be asked for a state, as Taxi's."""
-    try:
-        inspect.signature(mask).bind(0)
-    except (TypeError, ValueError):
         return False
     return True
 
