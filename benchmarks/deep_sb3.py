@@ -26,7 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from errands.learners.engines.deep.agent import decide
-from errands.learners.engines.deep.config import DeepConfig
+from errands.learners.engines.deep.config import NStepConfig
 from errands.learners.engines.deep.host_envs import senses_of
 from errands.learners.engines.deep.team import team_of
 from errands.learners.schedule import Schedule
@@ -45,8 +45,8 @@ transitions = ["on -> on : ~never ; reward", "on -> off : never ; 0"]
 """
 SHARED: dict[str, Any] = {"gamma": 0.99, "width": 64, "depth": 2, "alpha": 1e-3, "warmup": 1_000, "eval_every": 10**9}
 CONFIGS = {
-    "CartPole-v1": DeepConfig(**SHARED, batch=64, polyak=0.01, epsilon="1..0.05@0,5000"),
-    "Pendulum-v1": DeepConfig(**SHARED, batch=128, polyak=0.005),
+    "CartPole-v1": NStepConfig(**SHARED, batch=64, polyak=0.01, epsilon="1..0.05@0,5000"),
+    "Pendulum-v1": NStepConfig(**SHARED, batch=128, polyak=0.005),
 }
 STEPS = {"CartPole-v1": 40_000, "Pendulum-v1": 16_000}
 EVALUATIONS, LAST, EPISODES, START = 16, 4, 10, 1_000
@@ -65,7 +65,7 @@ def mean_return(identity: str, act: Act) -> float:
     return round(total / EPISODES, 2)
 
 
-def ours(identity: str, config: DeepConfig, steps: int, seeds: int) -> list[list[float]]:
+def ours(identity: str, config: NStepConfig, steps: int, seeds: int) -> list[list[float]]:
     """Curves of QRM on a machine of one running state, which only passes the reward on: plain DDQN or TD3."""
     task = Task.from_toml(TASK.format(name=identity.lower().replace("-", "_"), id=identity))
     team = team_of(task, "qrm", config, range(seeds))
@@ -82,7 +82,7 @@ def ours(identity: str, config: DeepConfig, steps: int, seeds: int) -> list[list
     return curves
 
 
-def theirs(identity: str, config: DeepConfig, steps: int, seeds: int, shipped: bool = False) -> Iterator[list[float]]:
+def theirs(identity: str, config: NStepConfig, steps: int, seeds: int, shipped: bool = False) -> Iterator[list[float]]:
     """The same with Stable-Baselines3, one seed after the other."""
     import torch
     from stable_baselines3.common.callbacks import BaseCallback
@@ -107,7 +107,7 @@ def theirs(identity: str, config: DeepConfig, steps: int, seeds: int, shipped: b
         yield watch.curve
 
 
-def model_of(identity: str, config: DeepConfig, steps: int, seed: int, shipped: bool) -> Any:
+def model_of(identity: str, config: NStepConfig, steps: int, seed: int, shipped: bool) -> Any:
     """Stable-Baselines3's learner with our settings."""
     from stable_baselines3 import DQN, TD3
     from stable_baselines3.common.noise import NormalActionNoise

@@ -7,7 +7,7 @@ import optax
 import pytest
 
 from errands.learners.engines.deep.batch import Batch
-from errands.learners.engines.deep.config import DeepConfig
+from errands.learners.engines.deep.config import NStepConfig
 from errands.learners.engines.deep.device import randoms
 from errands.learners.engines.deep.network import through
 from errands.learners.engines.deep.td3 import TD3, noisy
@@ -15,7 +15,7 @@ from errands.learners.engines.deep.team import team_of
 from errands.learners.presets import deep_preset
 from errands.tasks import load
 
-CONFIG = DeepConfig(width=16, depth=2, alpha=1e-2, polyak=0.25, batch=8, warmup=1, gamma=0.9)
+CONFIG = NStepConfig(width=16, depth=2, alpha=1e-2, polyak=0.25, batch=8, warmup=1, gamma=0.9)
 LOW = TD3.of(3, 1, 2, CONFIG)
 DRAW = np.random.default_rng(0)
 BATCH = Batch(
