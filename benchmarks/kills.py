@@ -141,7 +141,7 @@ def damages(folder: Path, count: int, dice: random.Random) -> dict[str, int]:
     place = run / "seed-0"
     last = steps(place)[0]
     missed: dict[str, int] = {}
-    for path in (run / "run.json", run / "task.toml", place / "evaluations.csv", place / "result.json", place / "newest.json",
+    for path in (run / "run.json", run / "task.toml", place / "evaluations.csv", place / "result.json",
                  place / f"checkpoint-{last}.json", place / f"checkpoint-{last}.safetensors"):  # fmt: skip
         good, missed[path.name] = path.read_bytes(), 0
         for trial in range(count):

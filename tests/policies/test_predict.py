@@ -71,4 +71,4 @@ def test_train_makes_the_task_of_an_environment_and_says_what_is_missing(run: er
 
 
 def test_a_run_is_loaded_from_where_it_was_saved(run: errands.Run, tmp_path: Path) -> None:
-    assert errands.Run.load(run.save(tmp_path / "lake")).order == run.order
+    assert errands.open(run.save(tmp_path / "lake")).order == run.order

@@ -74,7 +74,7 @@ def test_two_checkpoints_are_kept_and_the_first_is_remembered(tmp_path: Path) ->
     found = newest(tmp_path, 5)
     assert found is not None
     assert (found.document.step, found.document.first_step) == (400, 100)
-    assert len(list(tmp_path.iterdir())) == 5
+    assert len(list(tmp_path.iterdir())) == 4
 
 
 def test_nothing_stored_is_no_checkpoint(tmp_path: Path) -> None:

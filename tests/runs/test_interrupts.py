@@ -138,13 +138,13 @@ def test_an_interrupt_that_is_lost_comes_again() -> None:
 
 @pytest.mark.usefixtures("usual")
 def test_patience_does_not_end_while_the_checkpoint_is_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write = train.write_checkpoint
+    write = train.checkpoints.write_checkpoint
 
     def slowly(*given: object) -> object:
         time.sleep(0.2)
         return write(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(train, "write_checkpoint", slowly)
+    monkeypatch.setattr(train.checkpoints, "write_checkpoint", slowly)
     task = load("figure-1")
     run = create(tmp_path / "run", Request.of(task, "qcorm", settings=["eval_every=20"], steps=100), git={})
     (job,) = train.jobs_of(run)

@@ -73,20 +73,11 @@ class Curve:
     @property
     def note(self) -> str:
         """What the reader must know about seeds of unequal length and about chance; empty when there is nothing to say."""
-        last = self.ends_last
-        early = sum(end < last for end in self.ends)
-        said = (
-            [f"{early} of {self.seeds} seeds ended before step {last:,}; their last value is carried forward"]
-            if early
-            else []
-        )
-        if self.episodes == 0:
-            said.append("lengths and success are exact expectations; ~ steps until the end of a policy that may fail")
-        if self.sampled:
-            said.append(
-                f"lengths and success are means of {self.episodes} episodes: too few to show that a policy is optimal"
-            )
-        return "; ".join(said)
+        early = sum(end < self.ends_last for end in self.ends)
+        ended = f"{early} of {self.seeds} seeds ended before step {self.ends_last:,}; their last value is carried forward"
+        exact = "lengths and success are exact expectations; ~ steps until the end of a policy that may fail"
+        means = f"lengths and success are means of {self.episodes} episodes: too few to show that a policy is optimal"
+        return "; ".join([ended] * (early > 0) + [exact] * (self.episodes == 0) + [means] * self.sampled)
 
     @property
     def ends_last(self) -> int:

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from errands.errors import StoreError
 from errands.runs.documents import (
     CheckpointDocument,
-    NewestDocument,
     ResultDocument,
     damaged,
     read_document,
@@ -27,7 +26,6 @@ from errands.tables import ENDS, Evaluation
 MAX_ARRAYS = 1 << 38
 _NAME = re.compile(r"checkpoint-(0|[1-9][0-9]{0,15})\.json")
 _MOMENT = re.compile(r"moment-(0|[1-9][0-9]{0,15})-([0-9a-f]{16})\.safetensors")
-_NEWEST = "newest.json"
 MAX_MOMENT = 2_000_000
 """Bytes of the largest moment that is kept."""
 _ROWS = "evaluations"
@@ -74,12 +72,10 @@ def write_checkpoint(
         training_seconds=training_seconds,
         run=run,
     )
-    # Arrays, then the document that names them, then the note that it is the newest, then the dropping: a kill at any
-    # point leaves a good checkpoint, and the one that is noted is there. The one before stays in reserve, in case a byte
-    # of the newest is damaged later.
+    # Arrays, then the document that names them, then the dropping: a kill at any point leaves a good checkpoint. The one
+    # before stays in reserve, in case a byte of the newest is damaged later.
     write_file(_arrays(folder, step), data)
     write_document(_document(folder, step), document)
-    note_newest(folder, document)
     drop(folder, lambda other: other != step and (before is None or other != before.step))
     return document
 
@@ -88,26 +84,6 @@ def packed(arrays: Mapping[str, NDArray[Any]], evaluations: Sequence[Evaluation]
     """The file of a checkpoint's arrays, its evaluations among them."""
     columns = {name: [np.nan if (x := getattr(e, name)) is None else x for e in evaluations] for name in _COLUMNS}
     return pack({**arrays, **{f"{_ROWS}.{name}": np.array(columns[name], kind) for name, kind in _COLUMNS.items()}})
-
-
-def note_newest(folder: Path, document: CheckpointDocument) -> None:
-    """Write down which checkpoint is the newest, where that is not what is written."""
-    note = NewestDocument(step=document.step, arrays_sha256=document.arrays_sha256)
-    if _noted(folder) != note:
-        write_document(folder / _NEWEST, note)
-
-
-def _noted(folder: Path) -> NewestDocument | None:
-    path = folder / _NEWEST
-    return read_document(path, NewestDocument) if path.exists() or path.is_symlink() else None
-
-
-def lost(folder: Path) -> Path | None:
-    """The newest checkpoint that was stored, where it is gone and no later one is there."""
-    noted = _noted(folder)
-    if noted is None or any(d.arrays_sha256 == noted.arrays_sha256 or d.step > noted.step for d in documents(folder)):
-        return None
-    return _document(folder, noted.step)
 
 
 def newest(folder: Path, seed: int, run: str | None = None) -> Checkpoint | None:

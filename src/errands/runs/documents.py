@@ -78,17 +78,12 @@ class RunDocument(Document):
     @property
     def method(self) -> str:
         """The learner, with its machine where it has a choice: crm (agenda)."""
-        return method_name(self.learner, self.machine)
+        return f"{self.learner} ({self.machine})" if self.machine else self.learner
 
     @property
     def groups(self) -> list[tuple[int, ...]]:
         """The seeds that train together."""
         return grouped(self.seeds, self.team)
-
-
-def method_name(learner: str, machine: str | None) -> str:
-    """A learner, with its machine where it has a choice."""
-    return f"{learner} ({machine})" if machine else learner
 
 
 def grouped(seeds: Sequence[int], team: int) -> list[tuple[int, ...]]:
@@ -113,15 +108,6 @@ class CheckpointDocument(Document):
     training_seconds: float = Field(ge=0)
     run: Hash | None
     """The id of the run that it belongs to; none outside of runs."""
-
-
-class NewestDocument(Document):
-    """newest.json: which checkpoint was stored last, so that its loss is noticed."""
-
-    kind: Literal["errands newest checkpoint"] = "errands newest checkpoint"
-    format: Literal[1] = 1
-    step: Count
-    arrays_sha256: Hash
 
 
 _SOMETIMES = (
@@ -275,12 +261,9 @@ class ResultDocument(Document):
 
 def narrowest(known: Iterable[dict[str, Any] | None]) -> dict[str, Any] | None:
     """Of several bounds of the same optimum those that leave the least room."""
-
-    def width(bounds: dict[str, Any]) -> tuple[bool, float]:
-        lower, upper = bounds["lower"], bounds["upper"]
-        return not bounds["proved"], float("inf") if upper is None or lower is None else upper - lower
-
-    return min((bounds for bounds in known if bounds is not None), key=width, default=None)
+    ends = ((bounds, bounds["lower"], bounds["upper"]) for bounds in known if bounds is not None)
+    rooms = [(not b["proved"], float("inf") if low is None or high is None else high - low, b) for b, low, high in ends]
+    return min(rooms, key=lambda room: room[:2])[2] if rooms else None
 
 
 class Cell(Document):

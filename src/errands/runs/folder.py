@@ -322,7 +322,6 @@ class SeedFolder:
     def go_on_from(self, document: CheckpointDocument) -> None:
         """Let a checkpoint be the newest; later ones are removed."""
         checkpoints.drop(self.path, lambda step: step > document.step)
-        checkpoints.note_newest(self.path, document)
 
     def reopen(self) -> None:
         """Take the result away, since training goes on: it would vouch for a table that is being continued."""

@@ -16,7 +16,7 @@ from errands.errors import ConfigError
 from errands.learners import default_learner, form_of, is_finite, machine_of, make_learner, method_of
 from errands.learners.base import Learner, LearnerConfig, memory
 from errands.learners.presets import CUSTOM, Settings, as_document, config_of, stored_config
-from errands.runs.documents import RunDocument, grouped, method_name
+from errands.runs.documents import RunDocument, grouped
 from errands.runs.files import digest
 from errands.runs.provenance import computer, git_state, versions
 from errands.tasks.task import Task
@@ -91,11 +91,6 @@ class Request:
         )  # fmt: skip
 
     @property
-    def method(self) -> str:
-        """The learner, with its machine where it has a choice: crm (agenda)."""
-        return method_name(self.learner, self.machine)
-
-    @property
     def groups(self) -> list[tuple[int, ...]]:
         """The seeds that train together: teams, or each alone."""
         return grouped(self.seeds, self.team)
@@ -145,12 +140,9 @@ def imports_of(task: Task) -> list[str]:
     keys = task.world.settings(strict=False)
     values = [value for item in keys.values() for value in (item.values() if isinstance(item, Mapping) else [item])]
     named = {value.partition(":")[0] for value in values if isinstance(value, str) and ":" in value}
-    return sorted((named | _registrar(str(keys.get("id", "")))) - {NAMELESS} | set(allowed()))
-
-
-def _registrar(name: str) -> set[str]:
-    """The package whose import registers an id, where that is neither Gymnasium nor errands: that of its entry point."""
-    return {registrar(name).partition(".")[0]} - {"", "__main__", "builtins", "errands", "gymnasium"}
+    # The package whose import registers the id of an environment is that of its entry point.
+    registers = {registrar(str(keys.get("id", ""))).partition(".")[0]} - {"", "__main__", "builtins", "errands", "gymnasium"}
+    return sorted((named | registers) - {NAMELESS} | set(allowed()))
 
 
 def _team(task: Task, learner: str, config: LearnerConfig, seeds: int) -> int:

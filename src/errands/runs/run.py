@@ -154,13 +154,6 @@ class Run:
         rows = (*(e for e in self.evaluations if e.step < learner.step), kept.value)
         return replace(judge(learner, self, rows, self.wall_seconds, known_optimum(self.task), kept), folder=self.folder)
 
-    @staticmethod
-    def load(
-        path: str | Path, seed: int | None = None, task: Task | None = None, imports: Iterable[str] = (), best: bool = False
-    ) -> Run:
-        """A stored run, as `errands.open` gives it: what `save` and `errands.train(name=...)` wrote."""
-        return open(path, seed, task, imports, best)
-
     @property
     def diagnosis(self) -> DiagnosisDocument | None:
         """Where no evaluation succeeded half of the time, what is known of why (`.says`), and what to try (`.advice`)."""
@@ -427,9 +420,7 @@ def resume(
     """Train what is left of a stored run, from its newest checkpoint to its end; of several seeds a list comes back.
 
     Parameters:
-        path: a folder, a name under runs/, or "latest".
-        task: the task itself, where it is made of Python objects that no file can name: lambdas, inner functions, environments.
-        imports: modules whose code it may name, as by `errands.allow`.
+        path: a folder, a name under runs/, or "latest"; `task` and `imports` are as for `open`.
         on_evaluation: as for `train`, called with every evaluation that is new.
         steps: a larger total: the run is trained further, to the bytes of one that was asked for as many at once. What follows a
             schedule, such as epsilon="1..0.05@0,8000", keeps the one that the run was begun with.

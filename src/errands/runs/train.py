@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 import traceback
-from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -114,7 +113,7 @@ def training_time(run: RunFolder) -> float:
     return sum(max(spent.get(seed, 0.0) for seed in job.seeds) for job in jobs_of(run))
 
 
-_OPTIMA: OrderedDict[tuple[str, NumericRM], Optimum] = OrderedDict()
+_OPTIMA: dict[tuple[str, NumericRM], Optimum] = {}
 
 
 def known_optimum(task: Task) -> Optimum:
@@ -125,9 +124,9 @@ def known_optimum(task: Task) -> Optimum:
     # By what it says: the same task, opened from two folders, is two objects.
     key = text, task.machine
     if key not in _OPTIMA:
+        if len(_OPTIMA) > 64:
+            _OPTIMA.clear()
         _OPTIMA[key] = best_length(task)
-        while len(_OPTIMA) > 64:
-            _OPTIMA.popitem(last=False)
     return _OPTIMA[key]
 
 
@@ -562,11 +561,10 @@ def _outside(fault: Exception) -> bool:
 
 
 def newest_common(places: Sequence[SeedFolder]) -> tuple[list[Checkpoint], list[str]]:
-    """The good checkpoints of the newest step that all seeds have, newer ones being removed; and what is damaged or gone."""
+    """The good checkpoints of the newest step that all seeds have, newer ones being removed; and what is damaged."""
     # A kill between the checkpoints of two members of a team leaves one of them ahead. Each keeps the one before, so
     # there is a step that all have, and the team goes on from there.
     common = set.intersection(*(set(checkpoints.steps(place.path)) for place in places))
-    gone = [f"{path} is missing" for place in places if (path := checkpoints.lost(place.path)) is not None]
     damage, going_on = list[str](), [ended_well(place) is None for place in places]
     for step in sorted(common, reverse=True):
         try:
@@ -578,12 +576,12 @@ def newest_common(places: Sequence[SeedFolder]) -> tuple[list[Checkpoint], list[
             continue
         for place, checkpoint in compress(zip(places, found, strict=True), going_on):
             place.go_on_from(checkpoint.document)
-        return found, [*gone, *damage]
+        return found, damage
     if damage:
         raise StoreError(f"{damage[0]}; no other checkpoint is good: remove {places[0].path} to train it from the start")
     for place in compress(places, going_on):
         checkpoints.drop(place.path, lambda other: True)
-    return [], gone
+    return [], []
 
 
 def put_back(learners: Together, arrays: Sequence[Saved], path: Path) -> None:

@@ -127,8 +127,7 @@ def _of_seed(place: SeedFolder, last: int) -> Iterator[str]:
     path = place.path
     if not path.is_symlink() and not path.is_dir():
         return
-    looks: list[Callable[[], object]] = [place.evaluations, partial(checkpoints.lost, path)]
-    looks.append(partial(read_best, path, place.seed, place.run))
+    looks: list[Callable[[], object]] = [place.evaluations, partial(read_best, path, place.seed, place.run)]
     looks += [partial(checkpoints.read_checkpoint, path, place.seed, step, place.run) for step in checkpoints.steps(path)]
     damage = [fault for look in looks if (fault := _fault(look))]
     yield from damage
@@ -138,14 +137,11 @@ def _of_seed(place: SeedFolder, last: int) -> Iterator[str]:
         yield str(fault)
     if damage:
         return
-    result, stored, gone = place.result(), checkpoints.documents(path), checkpoints.lost(path)
+    result, stored = place.result(), checkpoints.documents(path)
     if result is not None:
         if result.checkpoint_sha256 not in (None, *(d.arrays_sha256 for d in stored)):
             yield f"{place.path} lacks the checkpoint that result.json names; restore it from a copy, or remove the folder"
-        return
-    if gone is not None:
-        yield f"{gone} is missing, though it was the newest; restore it, or run 'errands resume' to train those steps again"
-    if stored and stored[0].step >= last:
+    elif stored and stored[0].step >= last:
         yield f"{place.finish} is missing, though training has ended; run 'errands resume' to write it again"
 
 
