@@ -11,7 +11,7 @@ import numpy as np
 from errands.analysis.statistics import spread
 from errands.machines.counting import size
 from errands.machines.numeric import NumericRM
-from errands.plots.style import BLUE, GREEN, ORANGE, VERMILION, Look, blank, looks, styled
+from errands.plots.style import COLOURS, Look, blank, looks, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -100,10 +100,10 @@ def paint_runtimes(axes: Axes, value: Runtimes) -> None:
 
 
 _KINDS = {
-    "boolean": Look(BLUE, ":", "v"),
-    "coupled": Look(VERMILION, "-", "o"),
-    "agenda": Look(ORANGE, "--", "s"),
-    "policies": Look(GREEN, "-", "D"),
+    "boolean": Look(COLOURS["blue"], ":", "v"),
+    "coupled": Look(COLOURS["vermilion"], "-", "o"),
+    "agenda": Look(COLOURS["orange"], "--", "s"),
+    "policies": Look(COLOURS["green"], "-", "D"),
 }
 
 
@@ -113,22 +113,20 @@ class MachineSizes:
 
     title: str
     subtasks: tuple[int, ...]
-    boolean: tuple[int, ...]
-    coupled: tuple[int, ...]
-    agenda: tuple[int, ...]
-    policies: tuple[int, ...]
+    counts: Mapping[str, tuple[int, ...]]
+    """States by kind of machine, and low-level policies."""
 
     def as_json(self) -> dict[str, Any]:
         """The same as plain values."""
-        return {"kind": "sizes", **asdict(self)}
+        return {"kind": "sizes", "title": self.title, "subtasks": self.subtasks, **self.counts}
 
 
 def machine_sizes(title: str, machines: Sequence[NumericRM]) -> MachineSizes:
     """What is drawn of machines of growing size; none of them is unfolded."""
     ordered = sorted(machines, key=lambda m: len(m.subtasks))
     counted = [size(machine) for machine in ordered]
-    columns = {kind: tuple(getattr(s, kind) for s in counted) for kind in _KINDS}
-    return MachineSizes(title, tuple(len(m.subtasks) for m in ordered), **columns)
+    counts = {kind: tuple(getattr(s, kind) for s in counted) for kind in _KINDS}
+    return MachineSizes(title, tuple(len(m.subtasks) for m in ordered), counts)
 
 
 def draw_sizes(value: MachineSizes) -> Figure:
@@ -137,9 +135,9 @@ def draw_sizes(value: MachineSizes) -> Figure:
         figure = blank(6.4, 4.2)
         axes = figure.add_subplot()
         for kind, look in _KINDS.items():
-            counts = [float(n) for n in getattr(value, kind)]
+            counts = [float(n) for n in value.counts[kind]]
             axes.plot(value.subtasks, counts, color=look.colour, linestyle=look.dashes, marker=look.mark, markersize=5)
-            words = f"{kind}, {count_text(getattr(value, kind)[-1])}"
+            words = f"{kind}, {count_text(value.counts[kind][-1])}"
             axes.annotate(words, (value.subtasks[-1], counts[-1]), (8, 0), textcoords="offset points", va="center",
                           fontsize=9, color=look.colour, annotation_clip=False)  # fmt: skip
         axes.set_yscale("log")

@@ -17,11 +17,12 @@ from errands.plots.layout import clean
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Okabe and Ito's eight colours are told apart with any common colour vision; dashes and marks tell them apart in grey.
-BLUE, ORANGE, GREEN, VERMILION = "#0072b2", "#e69f00", "#009e73", "#d55e00"
-SKY, PURPLE, YELLOW, BLACK = "#56b4e9", "#cc79a7", "#b8a600", "#222222"
-# Four more, for charts of all methods: a dark red and a dark blue, nearest to black, a brown and a light green.
-WINE, BROWN, INDIGO, LIME = "#7a1f3d", "#8b5a2b", "#3d348b", "#8fd14f"
+# Okabe and Ito's eight colours are told apart with any common colour vision; dashes and marks tell them apart in grey. Four
+# more are for charts of all methods: a dark red and a dark blue, nearest to black, a brown and a light green.
+COLOURS = {
+    "vermilion": "#d55e00", "blue": "#0072b2", "green": "#009e73", "orange": "#e69f00", "purple": "#cc79a7", "sky": "#56b4e9",
+    "yellow": "#b8a600", "black": "#222222", "wine": "#7a1f3d", "brown": "#8b5a2b", "indigo": "#3d348b", "lime": "#8fd14f",
+}  # fmt: skip
 GREY = "#8a8a8a"
 FORMATS = ("svg", "pdf", "png")
 
@@ -35,16 +36,12 @@ class Look:
     mark: str
 
 
-_NAMED = {
-    "vermilion": VERMILION, "blue": BLUE, "green": GREEN, "orange": ORANGE, "purple": PURPLE, "sky": SKY, "yellow": YELLOW,
-    "black": BLACK, "wine": WINE, "brown": BROWN, "indigo": INDIGO, "lime": LIME,
-}  # fmt: skip
 LOOKS: Mapping[str, Look] = {
-    name + variant: Look(_NAMED[colour], dashes, mark)
+    name + variant: Look(COLOURS[colour], dashes, mark)
     for name, method in LEARNERS.items()
     for variant, colour, dashes, mark in method.looks
 }
-_OTHERS = [Look(c, d, m) for d in ("-", "--", ":") for c, m in zip(_NAMED.values(), "o^PsD<h*pv8d", strict=True)]
+_OTHERS = [Look(c, d, m) for d in ("-", "--", ":") for c, m in zip(COLOURS.values(), "o^PsD<h*pv8d", strict=True)]
 RULES: dict[Any, Any] = {
     "font.size": 10,
     "font.family": "DejaVu Sans",
@@ -68,7 +65,7 @@ def looks(names: list[str]) -> dict[str, Look]:
     taken = {LOOKS[name] for name in names if name in LOOKS}
     colours = {look.colour for look in taken}
     fresh = sorted((look for look in _OTHERS if look not in taken), key=lambda look: (look.dashes != "-", look.colour in colours))
-    free = iter(fresh * (1 + len(names) // len(_NAMED)))
+    free = iter(fresh * (1 + len(names) // len(COLOURS)))
     return {name: LOOKS[name] if name in LOOKS else next(free) for name in names}
 
 

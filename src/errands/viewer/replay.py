@@ -176,11 +176,9 @@ class Once:
     def place(self, item: Any) -> int:
         """Where an item stands, now at the latest."""
         # Most items are dictionaries of plain values, which cannot be keys themselves.
-        key = repr(item)
-        if key not in self._at:
-            self._at[key] = len(self.items)
-            self.items.append(item)
-        return self._at[key]
+        at = self._at.setdefault(repr(item), len(self.items))
+        self.items += [item] if at == len(self.items) else []
+        return at
 
 
 @lru_cache(maxsize=32)
@@ -331,7 +329,6 @@ def replay_of(
     exact: Mapping[str, float],
     facts: Mapping[str, Any],
     curves: Mapping[str, Any] | None = None,
-    title: str | None = None,
 ) -> Replay:
     """The replay of some recordings: (training step, recording, learnt steps to go, policy maps) for each."""
     places = Places(task, [r for _, r, _, _ in shown] + ([optimal] if optimal else []))
@@ -344,7 +341,7 @@ def replay_of(
     counted = asdict(size(task.machine)) | {"numeric": len(task.machine.states)}
     shown_scene = {**scene(task), "kind": "pictures"} if places.pictures.items else scene(task)
     return Replay(
-        title=title or f"{task.name}, {learner}", task=task.name, learner=learner, facts=facts, scene=shown_scene,
+        title=f"{task.name}, {learner}", task=task.name, learner=learner, facts=facts, scene=shown_scene,
         subtasks=tuple(task.machine.subtasks), machines=places.diagrams, sizes=counted,
         stands=tuple(places.stands.items), moves=tuple(places.moves.items), episodes=episodes, optimal=best,
         curves=curves, pictures=tuple(places.pictures.items),

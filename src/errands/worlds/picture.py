@@ -18,7 +18,7 @@ CELL = 40.0
 MARGIN = 10.0
 TINTS = ("#dbe9f6", "#fde3c8", "#dcefd8", "#f7d9de", "#e6dff2", "#fbf1c4")
 """The colours of features on maps: --t0 to --t5 of the page's style.css."""
-_INK, _GREY, _TRAIL, _AGENT = "#222222", "#d5d5d5", "#8aa4c8", "#c0392b"
+_INK, _GREY, _AGENT = "#222222", "#d5d5d5", "#c0392b"
 _WALL = 3.5
 
 
@@ -125,9 +125,9 @@ def pixels(drawing: Drawing) -> NDArray[np.uint8]:
     return np.asarray(image.resize(size, Image.Resampling.BOX), dtype=np.uint8).copy()
 
 
-def grid_svg(layout: GridLayout, agent: int | None = None, path: Sequence[int] = ()) -> str:
-    """The grid as the text of an SVG file, with the agent's cell and a path of cells where they are given."""
-    return svg(grid_drawing(layout, agent, path))
+def grid_svg(layout: GridLayout, agent: int | None = None) -> str:
+    """The grid as the text of an SVG file, with the agent's cell where it is given."""
+    return svg(grid_drawing(layout, agent))
 
 
 class Mark(NamedTuple):
@@ -177,14 +177,10 @@ def strands(layout: GridLayout, cells: Sequence[int]) -> list[Points]:
     return found
 
 
-def grid_drawing(
-    layout: GridLayout, agent: int | None = None, path: Sequence[int] = (), hidden: Collection[str] = ()
-) -> Drawing:
+def grid_drawing(layout: GridLayout, agent: int | None = None, hidden: Collection[str] = ()) -> Drawing:
     """The grid as shapes; features named in `hidden` are left out (boxes that were taken)."""
     marks = plan(layout, hidden)
     shapes = [_shape(mark) for mark in marks]
-    for strand in strands(layout, path) if len(path) > 1 else ():
-        shapes.append(Stroke(tuple((MARGIN + x * CELL, MARGIN + y * CELL) for x, y in strand), _TRAIL, 3.0))
     texts: dict[int, list[str]] = {}
     for mark in marks:
         if mark.role == "place":
