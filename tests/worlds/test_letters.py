@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import errands
-from errands.worlds import GridLayout, Letters, grid_text
-from errands.worlds.picture import strands
+from errands.worlds import Letters
+from errands.worlds.grid import GridLayout
+from errands.worlds.picture import grid_text, strands
 
 Walk = Callable[..., dict[str, int]]
 

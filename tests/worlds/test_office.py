@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from errands.errors import SpecError
-from errands.worlds import Office, World, distances
+from errands.worlds import Office, World
+from errands.worlds.grid import distances
 from errands.worlds.places import OFFICE_WIDTH as WIDTH
 
 LAYOUT = Office().layout

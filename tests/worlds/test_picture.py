@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
-from errands.worlds import Delivery, GridWorld, Office, grid_svg, grid_text
-from errands.worlds.picture import Disc, Drawing, Rectangle, Stroke, Word, grid_drawing, pixels, svg
+from errands.worlds import Delivery, GridWorld, Office
+from errands.worlds.picture import (
+    Disc,
+    Drawing,
+    Rectangle,
+    Stroke,
+    Word,
+    grid_drawing,
+    grid_svg,
+    grid_text,
+    pixels,
+    svg,
+)
 
 PICTURE = Drawing(
     40,

@@ -14,8 +14,7 @@ import pytest
 
 from errands.errors import ErrandsError, TaskError
 from errands.ids import WORLDS
-from errands.worlds import Restorable
-from errands.worlds.saving import choose_gl, from_json, restore_foreign, save_foreign, to_json
+from errands.worlds.saving import Restorable, choose_gl, from_json, restore_foreign, save_foreign, to_json
 
 
 @pytest.mark.parametrize("name", sorted(WORLDS))

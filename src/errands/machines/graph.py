@@ -90,7 +90,9 @@ def _coupled(machine: CoupledRM) -> MachineGraph:
             leads = not names and m.transition is not None and stepper.leads_on(agenda.states[i][0], m.transition)
             mine = objective in names if names else not leads or objective_of(m.guard) == objective
             if mine and i == j:
-                edges[Edge(here, here, _loop(m, objective), _reward(m))] = None
+                # Its own objective does not become true.
+                other = [negation(parse_guard(objective))] if objective else []
+                edges[Edge(here, here, str(conjunction([*other, m.guard])), _reward(m))] = None
             elif mine:
                 for there in machine.groups[j]:
                     edges[Edge(here, there, _guard(stepper, agenda.states[i], m), _reward(m))] = None
@@ -111,11 +113,6 @@ def _guard(stepper: Stepper, state: State, move: Move) -> str:
     elif move.target == state:
         parts += [negation(literal(name)) for name in stepper.named(stepper.open(state))]
     return str(conjunction([*parts, move.guard]))
-
-
-def _loop(move: Move, objective: str | None) -> str:
-    """The guard of a self-loop in a coupled state: its own objective does not become true."""
-    return str(conjunction([*([negation(parse_guard(objective))] if objective else []), move.guard]))
 
 
 def _reward(move: Move) -> str:

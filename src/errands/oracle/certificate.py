@@ -9,16 +9,12 @@ from typing import Any
 import numpy as np
 
 from errands.errors import TaskError
-from errands.oracle.chain import MAX_NODES, PASSES, build, solve
+from errands.oracle.chain import MAX_NODES, PASSES, ROUNDING, Expectation, build, solve
 from errands.oracle.episode import Policy, Sample, episode, sampled, strayed, walk
-from errands.oracle.optimum import TOLERANCE, Optimum, check_discount, optimum, probability_text
+from errands.oracle.optimum import Optimum, check_discount, optimum, probability_text
 from errands.tables import FAILURE, RUNNING, SUCCESS
 from errands.tasks.task import Task
 from errands.worlds.base import numbered
-
-ROUNDING = 1e-9
-"""Relative differences below this are rounding: the optimum of a random world has an error of 1e-10."""
-
 
 LATE = 1e-3
 """What successes after the time limit may be worth, that it is taken off a claim instead of being said."""
@@ -87,37 +83,6 @@ class Bounds:
 
 
 @dataclass(frozen=True)
-class Expectation:
-    """What a policy comes to from the start of an episode, over all starts and outcomes, with the world's time limit."""
-
-    length: float
-    """Expected steps until the episode ends, in success or failure, or is cut off by the limit."""
-    success: float
-    """Probability of success within the limit."""
-    failure: float
-    cut: float
-    """Probability that the limit cuts the episode off."""
-    discounted: float
-    """Expected discounted return."""
-
-    @property
-    def sure(self) -> bool:
-        """Whether every episode succeeds, but for one in 10,000,000,000 that the limit cuts off."""
-        return self.failure == 0.0 and self.cut <= TOLERANCE
-
-    def gap(self, best: float | None) -> float | None:
-        """Expected steps above an optimum (of sure success); None where success is not sure or no optimum is known."""
-        if best is None or not self.sure:
-            return None
-        gap = self.length - best
-        return 0.0 if abs(gap) <= ROUNDING * self.length else gap
-
-    def optimal(self, best: float | None) -> bool:
-        """Whether the policy reaches that optimum: it succeeds surely and needs no more steps, but for rounding."""
-        return self.gap(best) == 0.0
-
-
-@dataclass(frozen=True)
 class Certificate:
     """How good a policy is from the start of an episode, and how far from the optimum.
 
@@ -151,8 +116,7 @@ def expected(policy: Policy, task: Task, gamma: float = 0.99, most: int = MAX_NO
         _, *steps = episode(policy, task)
         success, failure, cut = (float(steps[-1].status == end) for end in (SUCCESS, FAILURE, RUNNING))
         return Expectation(float(len(steps)), success, failure, cut, sum(step.reward * gamma**t for t, step in enumerate(steps)))
-    solved = solve(build(policy, task, most), gamma, task.world.limit, PASSES * most)
-    value = Expectation(solved.length, solved.success, solved.failure, solved.cut, solved.discounted)
+    value = solve(build(policy, task, most), gamma, task.world.limit, PASSES * most)
     return replace(value, success=1.0) if value.sure else value
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -21,6 +20,9 @@ MAX_NODES = 2_000_000
 PASSES = 5_000
 """How often each situation may be passed on the average, before an exact evaluation is given up."""
 DONE, FAILED = -1, -2
+UNLIKELY = 1e-10
+ROUNDING = 1e-9
+"""Relative differences below this are rounding: the optimum of a random world has an error of 1e-10."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +40,35 @@ class Chain:
         return len(self.first) - 1
 
 
-class Solved(NamedTuple):
-    """What episodes come to: probabilities of success, failure and being cut off by the limit; expected steps; return."""
+@dataclass(frozen=True)
+class Expectation:
+    """What a policy comes to from the start of an episode, over all starts and outcomes, with the world's time limit."""
 
+    length: float
+    """Expected steps until the episode ends, in success or failure, or is cut off by the limit."""
     success: float
+    """Probability of success within the limit."""
     failure: float
     cut: float
-    length: float
+    """Probability that the limit cuts the episode off."""
     discounted: float
+    """Expected discounted return."""
+
+    @property
+    def sure(self) -> bool:
+        """Whether every episode succeeds, but for one in 10,000,000,000 that the limit cuts off."""
+        return self.failure == 0.0 and self.cut <= UNLIKELY
+
+    def gap(self, best: float | None) -> float | None:
+        """Expected steps above an optimum (of sure success); None where success is not sure or no optimum is known."""
+        if best is None or not self.sure:
+            return None
+        gap = self.length - best
+        return 0.0 if abs(gap) <= ROUNDING * self.length else gap
+
+    def optimal(self, best: float | None) -> bool:
+        """Whether the policy reaches that optimum: it succeeds surely and needs no more steps, but for rounding."""
+        return self.gap(best) == 0.0
 
 
 def build(policy: Policy, task: Task, most: int = MAX_NODES) -> Chain:
@@ -107,7 +130,7 @@ def build(policy: Policy, task: Task, most: int = MAX_NODES) -> Chain:
     return Chain(starts, *arrays)
 
 
-def solve(chain: Chain, gamma: float, limit: int, work: int = PASSES * MAX_NODES) -> Solved:
+def solve(chain: Chain, gamma: float, limit: int, work: int = PASSES * MAX_NODES) -> Expectation:
     """Pass the probability of the starts on for at most `limit` steps: nothing is sampled, and only rounding errs."""
     mass = np.zeros(len(chain))
     for node, share in chain.starts:
@@ -118,4 +141,5 @@ def solve(chain: Chain, gamma: float, limit: int, work: int = PASSES * MAX_NODES
             f"the policy goes to and fro between {len(chain):,} situations for too long to be followed exactly; "
             "evaluate it by episodes"
         )
-    return Solved(*map(float, totals))
+    success, failure, cut, length, discounted = map(float, totals)
+    return Expectation(length, success, failure, cut, discounted)

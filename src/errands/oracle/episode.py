@@ -138,11 +138,13 @@ def _in_env(policy: Policy, task: Task, seed: int, given: gym.Env[Any, Any] | No
 def _stepped(task: Task, seed: int, env: gym.Env[Any, Any]) -> Generator[EpisodeStep, Any, None]:
     """An episode in an environment, which is sent the action of each step, until `over`."""
     stepper = Stepper(task.machine)
+    # Policies count actions from 0, and give numbers between -1 and 1 for bounded Boxes.
+    decode = action_decoder(env.action_space).make
     observation, info = env.reset(seed=seed)
     state = stepper.start
     action = yield EpisodeStep(_state_of(env, observation), state, RUNNING, features=frozenset(info.get("features", ())))
     for left in reversed(range(task.world.limit)):
-        observation, _, terminated, truncated, info = env.step(_decoded_action(env, action))
+        observation, _, terminated, truncated, info = env.step(decode(action))
         features = frozenset(info.get("features", ()))
         step = stepper.step(state, features)
         completed = stepper.completed(state, step)
@@ -161,11 +163,6 @@ def _state_of(env: gym.Env[Any, Any], observation: Any) -> Any:
     """The observation as policies see it: numbers count from 0."""
     space = env.observation_space
     return int(observation) - int(space.start) if isinstance(space, gym.spaces.Discrete) else observation
-
-
-def _decoded_action(env: gym.Env[Any, Any], action: Any) -> Any:
-    """The environment's action: policies count from 0, and give numbers between -1 and 1 for bounded Boxes."""
-    return action_decoder(env.action_space).make(action)
 
 
 def draw(cumulative: Floats, rng: np.random.Generator) -> int:

@@ -15,7 +15,7 @@ from errands.kernels.stepping import advance
 from errands.machines.counting import Word, completion_words
 from errands.machines.stepping import State
 from errands.machines.unfolding import couple, unfold_agenda
-from errands.oracle.episode import EpisodeStep, Policy, TaskStepper, strayed
+from errands.oracle.episode import Policy, TaskStepper, strayed
 from errands.oracle.product import BUDGET, RANDOM_BYTES, Product, product
 from errands.oracle.water import CELLS, Script, Start, machine_of, replayed, shortest
 from errands.tables import RUNNING, SUCCESS, AgendaTable, Floats, Ints
@@ -117,15 +117,9 @@ def _in_arena(task: Task, start: Start, gamma: float, budget: int) -> Optimum:
         reason = _impossible(task) if actions is not None else f"no episode of at most {limit:,} steps succeeds"
         return Optimum(None, orders=0, success=0.0, reason=reason, method=method)
     prize = _prize(crossed.table, np.unique(crossed.entry))
-    return Optimum(
-        length=len(actions),
-        order=tuple(name for done in replayed(task, start, actions) for name in done),
-        actions=actions,
-        discounted=None if prize is None else prize * gamma ** (len(actions) - 1),
-        success=1.0,
-        method=method,
-        policy=Script(actions),
-    )
+    order = tuple(name for done in replayed(task, start, actions) for name in done)
+    discounted = None if prize is None else prize * gamma ** (len(actions) - 1)
+    return Optimum(len(actions), order, (), actions, None, discounted, success=1.0, method=method, policy=Script(actions))
 
 
 def _as_tried(best: Optimum, task: Task) -> Optimum:
@@ -159,15 +153,7 @@ def _certain(crossed: Product, gamma: float, budget: int, orders: bool, work: in
         return Optimum(None, orders=0, discounted=discounted, success=0.0, unlimited=length, reason=reason, method=method)
     counted = count_orders(crossed) if orders else None
     return Optimum(
-        length=length,
-        order=order,
-        path=path,
-        actions=actions,
-        orders=counted,
-        discounted=discounted,
-        success=1.0,
-        method=method,
-        policy=Plan(crossed, plan),
+        length, order, path, actions, counted, discounted, success=1.0, method=method, policy=Plan(crossed, plan)
     )
 
 
@@ -185,13 +171,6 @@ def _retrace(crossed: Product, states: list[int]) -> dict[int, int]:
     return plan
 
 
-def _index(crossed: Product, result: EpisodeStep) -> int:
-    """The product state of a landing: -1 for success, -2 for failure."""
-    if result.status != RUNNING:
-        return -1 if result.status == SUCCESS else -2
-    return crossed.number[result.machine_state] * crossed.world.states + int(result.world_state)
-
-
 def follow(
     crossed: Product, best: Mapping[int, int] | Ints, limit: int
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[str, ...]]:
@@ -203,7 +182,9 @@ def follow(
         m, s = divmod(here, crossed.world.states)
         action = int(best[here])
         result = task_stepper.step(s, crossed.state(m), action, int(np.argmax(chance[s, action])))
-        here = _index(crossed, result)
+        here = -1 if result.status == SUCCESS else -2
+        if result.status == RUNNING:
+            here = crossed.number[result.machine_state] * crossed.world.states + int(result.world_state)
         path.append(result.world_state)
         actions.append(action)
         order.extend(result.completed)
@@ -266,16 +247,8 @@ def _random(crossed: Product, gamma: float, work: int) -> Optimum:
         done, chance = _limited(crossed, _CHANCE, 0.0, work, TOLERANCE / 10, best)
         if not done or _mean(crossed, chance) >= 1.0 - TOLERANCE:
             path, actions, order = follow(crossed, best, limit)
-            return Optimum(
-                length=unlimited,
-                order=order,
-                path=path,
-                actions=actions,
-                discounted=discounted,
-                success=1.0,
-                method=method if done else left_out,
-                policy=Plan(crossed, best),
-            )
+            said, policy = method if done else left_out, Plan(crossed, best)
+            return Optimum(unlimited, order, path, actions, None, discounted, success=1.0, method=said, policy=policy)
         # A way that cannot be late may be longer.
         done, value = _limited(crossed, _STEPS, -np.inf, work)
         length = -_mean(crossed, value)

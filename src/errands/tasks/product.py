@@ -75,7 +75,7 @@ class ProductEnv(gym.Env[Any, Any]):
             raise gym.error.ResetNeeded("the episode has not begun or has ended; call reset() before step()")
         before, (self._world, base, ended, truncated, info) = self._world, self.env.step(action)
         # Removed features go by the machine state before this step: the step that completes a subtask still sees it.
-        true = self._present(read_features(self.features, before, action, self._world, info, self.walker.numeric.read))
+        true = read_features(self.features, before, action, self._world, info, self.walker.numeric.read) - self._gone()
         signals = _signals(info, float(base))
         was = self.walker.index(self.position)
         self.position, reward, terminal, success = self.walker.step(self.position, true, signals)
@@ -85,10 +85,6 @@ class ProductEnv(gym.Env[Any, Any]):
             "world_terminated": bool(ended),
         }
         return self._joined(), float(reward), self.over, bool(truncated), info
-
-    def _present(self, true: set[str]) -> set[str]:
-        """The features less those of removed subtasks that the machine has completed."""
-        return true - self._gone() if self.removed else true
 
     def _gone(self) -> frozenset[str]:
         return self.removed - set(self.walker.remaining(self.position))

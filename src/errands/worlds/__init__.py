@@ -7,16 +7,7 @@ from typing import Any
 
 from errands.worlds.base import KINDS, FiniteWorld, World, make_world
 
-_HOMES = {
-    **{name: module for module, name in KINDS.values()},
-    "GridLayout": "errands.worlds.grid",
-    "Restorable": "errands.worlds.saving",
-    "distances": "errands.worlds.grid",
-    "finite_from_p": "errands.worlds.gymnasium.published",
-    "grid_svg": "errands.worlds.picture",
-    "grid_text": "errands.worlds.picture",
-    "unreachable_features": "errands.worlds.grid",
-}
+_HOMES = {name: module for module, name in KINDS.values()}
 
 __all__ = ["KINDS", "FiniteWorld", "World", "make_world", *sorted(_HOMES)]
 

@@ -15,12 +15,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from errands.errors import SpecError, shown_briefly
-from errands.worlds.base import Described, FiniteWorld, one_start
+from errands.worlds.base import FiniteWorld, one_start
 from errands.worlds.batched import BatchedStep, BatchedWorld
 from errands.worlds.env import WorldEnv
 from errands.worlds.grid import positive
 from errands.worlds.gymnasium.guard import MAX_NUMBERED, guarded
-from errands.worlds.gymnasium.world import plainly, setting
+from errands.worlds.gymnasium.world import Given, setting
 from errands.worlds.imports import function_of
 from errands.worlds.saving import Saved
 
@@ -35,7 +35,7 @@ BATCH = 512
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class JaxWorld(Described):
+class JaxWorld(Given):
     """A world of two pure functions, `reset(key)` and `step(state, action, key)`, and of what is told of its states.
 
     A state is a tree of arrays; a key that is not needed may be left out. `features` tells Booleans, `signals` numbers.
@@ -114,12 +114,6 @@ class JaxWorld(Described):
             features=names, signals=reported, limit=limit, given=given, device=device, like=state, chance=chance or more_chance,
             starting=lambda state: {name for name, holds in zip(lasting, first_true(state), strict=True) if holds},
         )  # fmt: skip
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, JaxWorld) and plainly(self.given) == plainly(other.given)
-
-    def __hash__(self) -> int:
-        return hash((self.features, self.limit))
 
     @property
     def batched(self) -> BatchedWorld:

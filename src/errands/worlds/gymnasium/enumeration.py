@@ -138,15 +138,11 @@ def _copied(env: gym.Env[Any, Any], chance: int | None = None) -> gym.Env[Any, A
 
 def _tried(world: GymnasiumWorld, here: gym.Env[Any, Any], action: int, chance: int) -> tuple[Try, gym.Env[Any, Any]]:
     env = _copied(here, chance)
-    return _stepped(world, env, action), env
-
-
-def _stepped(world: GymnasiumWorld, env: gym.Env[Any, Any], action: int) -> Try:
     first = int(env.action_space.start)  # type: ignore[attr-defined]
     state, _, terminated, _, info = env.step(action + first)
     # The reward is left out where nothing asks for it by name: MiniGrid's depends on the time.
     signals = tuple(info["signals"][name] for name in world.reports)
-    return Try(int(state), frozenset(info["features"]), bool(terminated), signals)
+    return Try(int(state), frozenset(info["features"]), bool(terminated), signals), env
 
 
 def _confirm(env: gym.Env[Any, Any], finite: FiniteWorld, steps: int) -> tuple[int, int]:

@@ -32,8 +32,22 @@ Number = Signal
 """Where a gauge's number comes from: the same, with `moves` for one that falls by one each step."""
 
 
+class Given(Described):
+    """A world that is what it was made of, functions being the same by their names."""
+
+    features: tuple[str, ...]
+    limit: int
+    given: Mapping[str, Any]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Given) and type(other) is type(self) and plainly(self.given) == plainly(other.given)
+
+    def __hash__(self) -> int:
+        return hash((self.features, self.limit))
+
+
 @dataclass(frozen=True, init=False, eq=False)
-class GymnasiumWorld(Described, Observed):
+class GymnasiumWorld(Given, Observed):
     """An environment with its settings and its features; `limit` is the environment's own where none is given.
 
     `features` maps names to rules (see observed.py), or is a function of (observation, action, next_observation, info), or
@@ -129,12 +143,6 @@ class GymnasiumWorld(Described, Observed):
         )  # fmt: skip
         if not isinstance(id, gym.Env):
             close(base)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, GymnasiumWorld) and plainly(self.given) == plainly(other.given)
-
-    def __hash__(self) -> int:
-        return hash((self.features, self.limit))
 
     # Frozen, and its numbers of states must be one table for all copies of an environment.
     def __deepcopy__(self, memo: object) -> GymnasiumWorld:
