@@ -13,7 +13,7 @@ import errands  # noqa: E402
 from errands.learners.engines.copies import Rollout  # noqa: E402
 from errands.learners.engines.deep.learner import DeepTeam  # noqa: E402
 from errands.learners.ppo.settings import PPOConfig  # noqa: E402
-from errands.learners.ppo.team import PPO  # noqa: E402
+from errands.learners.ppo.team import PPO, PolicyAndValue  # noqa: E402
 from errands.tables import RUNNING  # noqa: E402
 
 CELLS = PPOConfig(
@@ -51,3 +51,31 @@ def test_the_policy_finds_the_shortest_way_and_returns_are_summed_errors() -> No
                 if over[k, e]:
                     break
             assert got[t, e] == pytest.approx(total, abs=1e-4)
+
+
+def test_numbers_are_drawn_from_the_normal_distributions_that_the_network_tells() -> None:
+    norm = pytest.importorskip("scipy.stats").norm
+    policy = PolicyAndValue(3, 2, 2, True, CELLS)
+    means, logs = np.array([0.3, -2.0]), np.array([-1.0, 0.2])
+    told, deviations = jnp.asarray([*means, *(logs + 0.5)], jnp.float32), np.exp(logs)  # at first the deviation is exp(-0.5)
+    uniforms = np.random.default_rng(0).uniform(0.01, 0.99, (20, 2))
+    wanted = norm.ppf(uniforms, means, deviations)
+    rows = jnp.broadcast_to(told, (20, 4))
+    drawn = policy.drawn(rows, jnp.asarray(uniforms, jnp.float32))
+    assert np.asarray(drawn) == pytest.approx(wanted, abs=1e-4)
+    likely, entropy = (np.asarray(part) for part in policy.likelihood(rows, drawn))
+    assert likely == pytest.approx(norm.logpdf(wanted, means, deviations).sum(axis=1), abs=1e-3)
+    assert entropy == pytest.approx(np.full(20, norm.entropy(means, deviations).sum()), abs=1e-4)
+    assert np.asarray(policy.greedy(told)) == pytest.approx([0.3, -1.0])  # actions lie between -1 and 1
+
+
+def test_choices_are_drawn_as_often_as_their_logits_say() -> None:
+    policy = PolicyAndValue(3, 2, 3, False, CELLS)
+    chances = np.array([0.2, 0.5, 0.3])
+    told = jnp.broadcast_to(jnp.log(jnp.asarray(chances, jnp.float32)) + 7.0, (10, 3))
+    uniforms = (np.arange(10) + 0.5) / 10
+    drawn = policy.drawn(told, jnp.asarray(uniforms, jnp.float32)[:, None])
+    assert np.asarray(drawn)[:, 0].tolist() == [0, 0, 1, 1, 1, 1, 1, 2, 2, 2]
+    likely, entropy = (np.asarray(part) for part in policy.likelihood(told, drawn))
+    assert likely == pytest.approx(np.log(chances[np.asarray(drawn)[:, 0].astype(int)]), abs=1e-5)
+    assert entropy == pytest.approx(np.full(10, -(chances * np.log(chances)).sum()), abs=1e-5)
