@@ -11,11 +11,11 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "errands"
 
-LINES = 48_097
+LINES = 48_090
 """Of src, all in all. What comes in is paid for by what goes out."""
 BUDGET = {
     "analysis": 636, "cli": 2218, "kernels": 1785, "learners": 17_052, "machines": 2829, "oracle": 1789, "paper": 1894,
-    "plots": 2056, "policies": 1436, "runs": 4769, "tasks": 3526, "unordered": 293, "viewer": 1964, "worlds": 4841,
+    "plots": 2056, "policies": 1436, "runs": 4769, "tasks": 3526, "unordered": 295, "viewer": 1949, "worlds": 4841,
 }  # fmt: skip
 """Lines of each package at most; whoever raises one says in the commit why."""
 LOOSE = 1022

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import http.client
 import json
 import os
 import shutil
 import socket
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -158,29 +155,3 @@ def test_what_is_under_way_when_the_server_ends_is_answered_without_a_traceback(
 
     answer = asyncio.run(server._guard(ended)(None))  # type: ignore[arg-type]
     assert (answer.status_code, answer.body) == (503, b"the server is closing\n")
-
-
-MEMORY = """
-import ctypes, sys
-from errands.viewer.server import give_back_large_blocks
-
-class Info(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_size_t) for name in ("arena", "ordblks", "smblks", "hblks", "hblkhd", *"uvwxyz")]
-
-library = ctypes.CDLL(None)
-library.mallinfo2.restype, library.malloc.restype, library.free.argtypes = Info, ctypes.c_void_p, [ctypes.c_void_p]
-if sys.argv[1] == "told":
-    give_back_large_blocks()
-library.free(library.malloc(8 << 20))
-before = library.mallinfo2().hblks
-library.malloc(4 << 20)
-print(library.mallinfo2().hblks - before)
-"""
-
-
-@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="another C library than glibc")
-def test_large_blocks_of_the_server_come_from_the_system_and_go_back_to_it() -> None:
-    """glibc counts the blocks that it has from the system by themselves; without the call there is one less."""
-    for word, count in (("told", "1\n"), ("untold", "0\n")):
-        done = subprocess.run([sys.executable, "-c", MEMORY, word], capture_output=True, text=True, check=True)
-        assert done.stdout == count

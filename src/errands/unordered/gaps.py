@@ -32,6 +32,8 @@ Known = Mapping[str, tuple[float, float]]
 """The least and the most that the optimum of each task can be; the same where it is exact."""
 FAILS = 4.0
 """Where methods that fail are drawn: above every gap that is."""
+
+
 def bounds_of(name: str) -> tuple[float, float]:
     """The exact optimum of a task, or certified bounds of it."""
     task = load(*task_and_map(name))

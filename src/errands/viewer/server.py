@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import json
 import secrets
 import socket
@@ -44,8 +43,6 @@ MAX_KEPT = 64_000_000
 BEAT = 0.4
 REQUEST_SECONDS = 10.0
 """How long a client may take to send a whole request; a connection on which nothing comes is closed then."""
-_MMAP_THRESHOLD = -3
-"""M_MMAP_THRESHOLD of glibc's malloc.h."""
 KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 """A client that has vanished without a word is noticed within a minute."""
 
@@ -284,20 +281,8 @@ def names_of(host: str, port: int) -> tuple[frozenset[str], int | None]:
     return frozenset(given), port if host in ("0.0.0.0", "::") else None  # noqa: S104 (compared, not bound)
 
 
-def give_back_large_blocks() -> None:
-    """Have memory of a megabyte or more returned as soon as it is free, where the C library can be told to.
-
-    glibc stops doing so once such a block was freed, and every thread's arena then keeps room for one: Python's table of
-    interned strings, 4 MB that are built anew whenever enough names of files have come and gone, made a server grow by
-    30 MB in ten minutes.
-    """
-    with contextlib.suppress(AttributeError, OSError, TypeError):  # other systems have no mallopt
-        ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, 1 << 20)
-
-
 def serve(runs: Path, chosen: str | None, host: str, port: int, open_page: bool) -> str:
     """Serve until interrupted; the link that was printed."""
-    give_back_large_blocks()
     sock = listen(host, port)
     # Port 0 asked for any free one; only the bound socket knows which it is.
     port = sock.getsockname()[1]
