@@ -101,7 +101,7 @@ def play(args: argparse.Namespace) -> None:
     """Greedy episodes of every seed on every map."""
     import errands
     from errands.tasks import Task
-    from errands.tasks.phrase_text import parse_phrase
+    from errands.tasks.phrases import parse_phrase
 
     saved = np.load(args.file)
     about = json.loads(str(saved["about"]))

@@ -5,8 +5,7 @@ import numpy as np
 
 from errands.machines import unfold_agenda
 from errands.tasks.phrases import any_order, avoid, sequence
-from errands.tasks.product import product
-from errands.tasks.transitions import RewardMachineReplay
+from errands.tasks.product import RewardMachineReplay, product
 
 try:
     from stable_baselines3 import DQN

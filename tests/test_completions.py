@@ -21,7 +21,7 @@ from errands.machines.stepping import objective_of
 from errands.oracle.episode import walk
 from errands.tables import FAILURE, RUNNING, WorldTable
 from errands.tasks import Task
-from errands.tasks.transitions import RewardMachineReplay
+from errands.tasks.product import RewardMachineReplay
 from errands.viewer.replay import record
 from errands.worlds.base import Described, FiniteWorld
 

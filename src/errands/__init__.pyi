@@ -51,8 +51,8 @@ from errands.tasks.phrases import repeat as repeat
 from errands.tasks.phrases import sequence as sequence
 from errands.tasks.phrases import toll as toll
 from errands.tasks.phrases import within as within
+from errands.tasks.product import RewardMachineReplay as RewardMachineReplay
 from errands.tasks.product import product as product
-from errands.tasks.transitions import RewardMachineReplay as RewardMachineReplay
 from errands.worlds.gymnasium.joint import joint as joint
 from errands.worlds.imports import allow as allow
 

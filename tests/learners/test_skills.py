@@ -19,7 +19,7 @@ from errands.learners.skills.settings import SkillsConfig  # noqa: E402
 from errands.learners.skills.training import ErrandArrays, progress  # noqa: E402
 from errands.runs.run import Run  # noqa: E402
 from errands.tasks import Task  # noqa: E402
-from errands.tasks.phrase_text import parse_phrase  # noqa: E402
+from errands.tasks.phrases import parse_phrase  # noqa: E402
 
 QUICK = {
     "envs": 64, "rollout": 8, "errands": 2, "minibatches": 2, "embed": 16, "width": 32, "most": 1, "gamma": 0.9,

@@ -14,7 +14,7 @@ from errands.errors import SpecError
 from errands.machines import NumericRM, Outcome, Sizes, couple, size, unfold_agenda, unfold_boolean
 from errands.machines.counting import Quotient, objectives
 from errands.machines.lower import lower
-from errands.tasks.phrase_text import parse_phrase
+from errands.tasks.phrases import parse_phrase
 from errands.worlds.grid_world import GridWorld
 
 from .definition import walked

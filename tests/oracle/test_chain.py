@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from errands.errors import TaskError
-from errands.oracle.chain import DONE, FAILED, Chain, solve
+from errands.oracle.certificate import DONE, FAILED, Chain, solve
 
 LONG = 10_000
 

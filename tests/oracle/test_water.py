@@ -14,7 +14,7 @@ from errands.oracle.episode import walk
 from errands.oracle.water import machine_of, replayed, shortest
 from errands.tables import RUNNING, SUCCESS
 from errands.tasks import Task
-from errands.tasks.phrase_text import parse_phrase
+from errands.tasks.phrases import parse_phrase
 from errands.worlds import water
 from errands.worlds.water import Water
 

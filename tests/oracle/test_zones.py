@@ -11,7 +11,7 @@ from errands.machines.stepping import Stepper
 from errands.oracle.water import machine_of, shortest
 from errands.tables import RUNNING, SUCCESS
 from errands.tasks import Task
-from errands.tasks.phrase_text import parse_phrase
+from errands.tasks.phrases import parse_phrase
 from errands.worlds import zones
 from errands.worlds.zones import Zones
 

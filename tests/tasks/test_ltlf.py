@@ -16,8 +16,7 @@ from errands.machines.numeric import NumericRM
 from errands.machines.stepping import Stepper
 from errands.tables import FAILURE, RUNNING, SUCCESS
 from errands.tasks import Task
-from errands.tasks.ltlf import eventualities, parse_ltlf
-from errands.tasks.progression import Formula
+from errands.tasks.ltlf import Formula, eventualities, parse_ltlf
 
 Trace = tuple[frozenset[str], ...]
 

@@ -6,8 +6,18 @@ import pytest
 
 from errands.errors import SpecError
 from errands.machines import NumericRM, couple, size, unfold_agenda
-from errands.tasks.phrase_text import MAX_LENGTH, parse_phrase
-from errands.tasks.phrases import PHRASES, Phrase, PhraseLike, any_order, avoid, either, repeat, sequence
+from errands.tasks.phrases import (
+    MAX_LENGTH,
+    PHRASES,
+    Phrase,
+    PhraseLike,
+    any_order,
+    avoid,
+    either,
+    parse_phrase,
+    repeat,
+    sequence,
+)
 
 FIGURE_1B = NumericRM.of(
     "u0",

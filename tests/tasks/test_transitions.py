@@ -12,8 +12,7 @@ from errands.errors import TaskError, UnknownName
 from errands.machines import unfold_agenda
 from errands.tasks import load
 from errands.tasks.phrases import any_order, sequence
-from errands.tasks.product import product, task_env
-from errands.tasks.transitions import ReplayTransition, RewardMachineReplay
+from errands.tasks.product import ReplayTransition, RewardMachineReplay, product, task_env
 
 CELLS = gym.spaces.Discrete(12)
 

@@ -19,7 +19,7 @@ from errands.runs.request import Request, for_steps
 from errands.runs.run import Run, best_length, judge
 from errands.runs.train import NullStore, Restored, Together, leave_out_odd, train
 from errands.runs.watch import Watcher, stops_of
-from errands.tasks.phrase_text import parse_phrase
+from errands.tasks.phrases import parse_phrase
 from errands.tasks.task import Task
 
 SHARED_OUT = "'{}' shares its steps out before it begins, so a longer run is another one: train it anew with more steps"

@@ -16,7 +16,7 @@ from errands.errors import ErrandsError, SpecError, UnknownName
 from errands.machines.numeric import NumericRM
 from errands.machines.rules import write_rules
 from errands.tasks.ltlf import from_ltlf
-from errands.tasks.phrase_text import parse_phrase
+from errands.tasks.phrases import parse_phrase
 from errands.tasks.task import Task
 from errands.worlds.base import Count, Limit, World, world_class
 from errands.worlds.imports import NAMELESS, check_id

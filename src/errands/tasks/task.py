@@ -110,7 +110,7 @@ class Task:
         >>> task.name
         'FrozenLake-v1'
         """
-        from errands.tasks.phrase_text import parse_phrase
+        from errands.tasks.phrases import parse_phrase
         from errands.worlds.gymnasium.world import GymnasiumWorld, with_reward
 
         numeric = parse_phrase(machine) if isinstance(machine, str) else numeric_of(machine)
@@ -154,7 +154,7 @@ class Task:
         >>> errands.optimum(task).length
         4
         """
-        from errands.tasks.phrase_text import parse_phrase
+        from errands.tasks.phrases import parse_phrase
         from errands.worlds.base import make_world
 
         numeric = parse_phrase(machine) if isinstance(machine, str) else numeric_of(machine)

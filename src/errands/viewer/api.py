@@ -16,7 +16,7 @@ from errands.plots.figures import FIGURES
 from errands.plots.style import as_svg
 from errands.runs.folder import HEAD, SWEEP, TASK, RunFolder, SeedFolder, folders, open_run, read_head
 from errands.tasks.catalogue import BOXES, CATALOGUE, load
-from errands.tasks.phrase_text import parse_phrase
+from errands.tasks.phrases import parse_phrase
 from errands.viewer.drafts import check, try_trace
 from errands.viewer.sources import curves_of, progress_of, replay_stored
 from errands.viewer.training import PageTrainer, training_request

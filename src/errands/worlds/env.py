@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
@@ -15,6 +16,12 @@ Info = dict[str, Any]
 class WorldEnv(gym.Env[Any, Any]):
     """An environment that earns nothing and reports features and signals; what is its own has an underscore."""
 
+    _begin: Callable[[], set[str]]
+    _move: Callable[[Any], tuple[set[str], dict[str, float]]]
+    _seen: Callable[[], Any]
+    _drawing: Callable[[], Drawing]
+    _state: Callable[[], Saved]
+    _put: Callable[[Saved], None]
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012 (as in gymnasium)
 
     def __init__(self, space: gym.Space[Any], actions: int, limit: int, render_mode: str | None = None) -> None:
@@ -47,21 +54,3 @@ class WorldEnv(gym.Env[Any, Any]):
         self._put(saved)
         self.steps = saved["steps"]
         restore_random(self, saved["random"])
-
-    def _begin(self) -> set[str]:
-        raise NotImplementedError
-
-    def _move(self, action: Any) -> tuple[set[str], dict[str, float]]:
-        raise NotImplementedError
-
-    def _seen(self) -> Any:
-        raise NotImplementedError
-
-    def _drawing(self) -> Drawing:
-        raise NotImplementedError
-
-    def _state(self) -> Saved:
-        raise NotImplementedError
-
-    def _put(self, saved: Saved) -> None:
-        raise NotImplementedError
