@@ -37,7 +37,7 @@ def harmless(text: str) -> str:
     return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
 
 
-def console(file: TextIO | None = None, stderr: bool = False) -> Console:
+def console(file: TextIO | None = None) -> Console:
     """A console of rich that takes no text for markup and no character for a command."""
     from rich.console import Console
 
@@ -45,7 +45,7 @@ def console(file: TextIO | None = None, stderr: bool = False) -> Console:
         def render_str(self, text: str, **options: Any) -> Any:
             return super().render_str(printable(text), **options)
 
-    return Plain(file=file, stderr=stderr, markup=False, emoji=False)
+    return Plain(file=file, markup=False, emoji=False)
 
 
 def say(line: str, quiet: bool = False, out: TextIO | None = None) -> None:

@@ -23,7 +23,7 @@ POOR = method("poor", [[None, None, None], [None, 40, 20], [None, None, 10], [No
 
 def test_a_summary_by_hand():
     s = summarise(POOR)
-    assert (s.seeds, s.steps, s.success, s.optimal, s.ever_optimal) == (4, 30, 0.75, 0.25, 0.25)
+    assert (s.seeds, s.steps, s.success, s.optimal) == (4, 30, 0.75, 0.25)
     assert s.final.values == (11.5, 16.0, None)
     assert s.first_optimal.values == (None, None, None)
     assert s.first_near.values[:1] == (27.5,)
@@ -68,7 +68,7 @@ def test_on_ice_success_is_the_mean_chance_and_nobody_who_may_fail_is_optimal():
 
     summary = summarise(curve_of("crm", "ice", [ice(0.945), ice(0.955)], 51.3931))
     assert summary.success == pytest.approx(0.95)
-    assert (summary.optimal, summary.ever_optimal, summary.score.value) == (0.0, 0.0, 0.0)
+    assert (summary.optimal, summary.score.value) == (0.0, 0.0)
     assert summary.row()["expected_median"] == 9.0
     assert summary.row()["final_median"] is None
 

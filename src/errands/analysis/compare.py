@@ -41,7 +41,6 @@ class Summary:
     success: float
     """The chance that an episode of a final policy succeeds, averaged over seeds: their share where there is no chance."""
     optimal: float
-    ever_optimal: float
     first_optimal: Spread
     first_near: Spread
     settled: float
@@ -98,7 +97,6 @@ def summarise(curve: Curve, reference: float | None = None) -> Summary:
         final=spread(curve.final),
         success=float(curve.success[:, -1].mean()),
         optimal=float(curve.within(0.0, reference)[:, -1].mean()) if reference is not None else 0.0,
-        ever_optimal=float(np.isfinite(first).mean()),
         first_optimal=spread(first),
         first_near=spread(curve.first(NEAR, reference) if reference is not None else never),
         settled=curve.settled(NEAR, reference) if reference is not None else float("inf"),

@@ -58,13 +58,7 @@ def _report(name: str, text: str) -> Answer:
     allow_digits()
     lines = [*report.reading, "", "States: " + ", ".join(f"{kind} {count_text(count)}" for kind, count in sizes.items())]
     lines += ["", *(f"warning: {w}" for w in warnings)] if warnings else ["No warnings."]
-    document = {
-        "file": name,
-        "ok": True,
-        "reading": list(report.reading),
-        "sizes": sizes,
-        "warnings": warnings,
-    }
+    document = {"file": name, "ok": True, "reading": list(report.reading), "sizes": sizes, "warnings": warnings}
     return Answer(document, "\n".join(lines))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -19,7 +18,7 @@ from errands.runs.interrupts import resumable
 from errands.runs.plan import Block, make_block, read_plan, spread
 from errands.runs.sweep import begin, forecast, planned, rows, train_sweep, write_table
 from errands.tasks.catalogue import read_text
-from errands.terminal import console
+from errands.terminal import say
 
 
 @dataclass(frozen=True)
@@ -100,8 +99,7 @@ def _blocks(arguments: Arguments) -> list[Any]:
 def finish(sweep: SweepFolder, how: InParallel) -> Answer:
     """Predict and train what is left of a sweep, and tell what came out; when interrupted, say how to go on."""
     expected = forecast(sweep, how.jobs or cores())
-    if not how.quiet and expected.runs:
-        console(stderr=True).print(expected.table() if sys.stderr.isatty() else expected.summary())
+    say(expected.summary(), how.quiet or not expected.runs)
     with resumable(f"errands resume {sweep.path.name}"):
         train_sweep(sweep, expected.workers, how.quiet, how.engine, how.address, how.seconds, expected.costs)
     results = rows(sweep)

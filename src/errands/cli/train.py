@@ -71,9 +71,7 @@ def run(arguments: Arguments) -> Answer:
     task = load(arguments.task, arguments.map_seed)
     settings = list(arguments.set) + ([] if arguments.eval_every is None else [f"eval_every={arguments.eval_every}"])
     seeds = [arguments.seed or 0] if arguments.seeds is None else range(arguments.seeds)
-    request = Request.of(
-        task, arguments.learner, arguments.machine, arguments.preset, settings, arguments.steps, seeds
-    )
+    request = Request.of(task, arguments.learner, arguments.machine, arguments.preset, settings, arguments.steps, seeds)
     stops = tuple(stops_of(arguments.stop_when, task, request.learner))
     request = replace(request, stop_when=stops, video_every=arguments.video_every or 0)
     if arguments.video_every is not None:

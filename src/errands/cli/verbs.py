@@ -50,7 +50,7 @@ class Answer:
 
 VERBS: Mapping[str, Verb] = {
     "demo": Verb("look", "the paper's first example, end to end", "errands demo", compiles=True),
-    "tasks": Verb("look", "list the catalogue of tasks", "errands tasks", compiles=True),
+    "tasks": Verb("look", "list the catalogue of tasks", "errands tasks"),
     "show": Verb("look", "draw a task's machine", "errands show figure-1 --as coupled"),
     "size": Verb("look", "count the states of a task's four machines", "errands size delivery-12"),
     "lint": Verb("look", "check a task file and read it back in English", "errands lint mine.toml"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,22 +24,16 @@ MOST = 1_200
 def check_films(task: Task) -> None:
     """Refuse what cannot be filmed before anything is trained."""
     _program()
-    env = numbered(task.world, "rgb_array")
-    try:
+    with closing(numbered(task.world, "rgb_array")) as env:
         env.reset(seed=0)
         _picture(env, task)
-    finally:
-        env.close()
 
 
 def pictures_of(task: Task, policy: Policy, seed: int = 0) -> tuple[Pictures, float]:
     """A greedy episode as the environment draws it, and how many pictures are to be shown in a second."""
-    env = numbered(task.world, "rgb_array")
-    try:
+    with closing(numbered(task.world, "rgb_array")) as env:
         shown = [_picture(env, task) for _, _ in zip(episode(policy, task, seed, env), range(MOST), strict=False)]
         return shown, float(env.metadata.get("render_fps") or 20)
-    finally:
-        env.close()
 
 
 def _picture(env: Any, task: Task) -> NDArray[np.uint8]:

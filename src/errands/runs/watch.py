@@ -76,10 +76,6 @@ class RunSoFar:
 
         return judge(self.trained, self.request, tuple(self.evaluations), 0.0)
 
-    def export(self, path: str | Path) -> Path:
-        """The policy of now as one file, as `Run.export` writes it."""
-        return self.run().export(path)
-
 
 Watcher = Callable[[Evaluation, RunSoFar], bool | None]
 OnEvaluation = Callable[[Evaluation], bool | None] | Watcher | Sequence[Callable[[Evaluation], bool | None] | Watcher]
@@ -218,12 +214,12 @@ def stop_of(word: str) -> Watcher:
     if name not in STOPS:
         raise UnknownName("condition to stop", word[:60], STOPS)
     make, read = STOPS[name]
+    if (read is None) != (value == ""):
+        raise ConfigError(f"--stop-when {word[:60]} was asked for; write optimal, plateau=5, success=0.99 or epsilon=0.01")
     try:
-        if (read is None) == (value == ""):
-            return make() if read is None else make(read(value))
+        return make() if read is None else make(read(value))
     except ValueError:
-        pass
-    raise ConfigError(f"--stop-when {word[:60]} was asked for; write optimal, plateau=5, success=0.99 or epsilon=0.01")
+        raise ConfigError(f"--stop-when {word[:60]} was asked for; what follows = is a number") from None
 
 
 def stops_of(words: Sequence[str], task: Task, learner: str) -> list[str]:
