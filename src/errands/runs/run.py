@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from errands.runs.documents import DiagnosisDocument
     from errands.runs.folder import RunFolder
     from errands.runs.watch import OnEvaluation, Watcher
-    from errands.worlds.gymnasium.making import Source
+    from errands.worlds.gymnasium.world import Source
 
 OPTIMUM_BYTES = 150_000_000
 """How large an exact search may grow when a run is judged: some seconds; `errands solve` goes further."""

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
     from errands.machines import AgendaRM, BooleanRM, CoupledRM
     from errands.worlds.batched import BatchedWorld
-    from errands.worlds.gymnasium.making import Source
-    from errands.worlds.gymnasium.world import Features, Signal
+    from errands.worlds.gymnasium.world import Features, Signal, Source
     from errands.worlds.jax_world import Code, Told
 
 

@@ -202,7 +202,7 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "visit": ("errands.worlds.places", "Visit"),
     "pickup": ("errands.worlds.places", "Pickup"),
     "taxi": ("errands.worlds.places", "Taxi"),
-    "letters": ("errands.worlds.letters", "Letters"),
+    "letters": ("errands.worlds.places", "Letters"),
     "water": ("errands.worlds.water", "Water"),
     "zones": ("errands.worlds.zones", "Zones"),
     "cheetah": ("errands.worlds.cheetah", "HalfCheetah"),

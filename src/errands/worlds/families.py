@@ -19,8 +19,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from errands.worlds import letters, water, zones
+from errands.worlds import water, zones
 from errands.worlds.batched import BatchedStep, BatchedWorld
+from errands.worlds.places import LETTER_SIDE, LETTERS, cells_of
 
 
 class Scene(NamedTuple):
@@ -146,7 +147,7 @@ class LettersState(NamedTuple):
 @cache
 def _maps(count: int = 500) -> np.ndarray:
     """Cells for letters, of maps whose seeds no task has."""
-    return np.array([letters.cells_of(2**62 + number) for number in range(count)], np.int32)
+    return np.array([cells_of(2**62 + number) for number in range(count)], np.int32)
 
 
 @cache
@@ -161,14 +162,14 @@ def letters_family(own: tuple[tuple[int, ...], ...] = ()) -> MapFamily:
 
 
 def _relative(cell: Any, places: Any) -> Any:
-    side = letters.SIDE
+    side = LETTER_SIDE
     return (places // side - cell // side) % side * side + (places - cell) % side
 
 
 @cache
 def _letters() -> MapFamily:
     """The cells of maps as they are drawn, other letters on them each time, the agent anywhere."""
-    side, count = letters.SIDE, len(letters.LETTERS)
+    side, count = LETTER_SIDE, len(LETTERS)
     steps = jnp.array([(-1, 0), (0, 1), (1, 0), (0, -1)])
 
     def reset(key: Array) -> LettersState:
@@ -190,5 +191,5 @@ def _letters() -> MapFamily:
         cells = rows.reshape(*rows.shape[:-1], -1, 2).astype(jnp.int32)
         return Scene(rows[..., :0], jax.nn.one_hot(cells, side * side))
 
-    world = BatchedWorld(2 * count, 4, letters.LETTERS, reset, step, observe)
+    world = BatchedWorld(2 * count, 4, LETTERS, reset, step, observe)
     return MapFamily(world, scene, np.asarray, largest=side * side - 1)

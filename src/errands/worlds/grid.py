@@ -246,8 +246,12 @@ def units(seed: int) -> Iterator[float]:
 
 def distinct_cells(seed: int, cells: int, count: int) -> tuple[int, ...]:
     """The first `count` entries of the seed's permutation of the cells; a larger count only adds to them."""
+    return shuffled(words(seed), cells, count)
+
+
+def shuffled(stream: Iterator[int], cells: int, count: int) -> tuple[int, ...]:
+    """The first entries of a permutation that random words draw."""
     moved: dict[int, int] = {}  # entries of the permutation that are not their own index: no list of all cells
-    stream = words(seed)
     for i in range(count):
         # A shuffle (Fisher and Yates), cut off after `count` entries; the high word of the product is below cells - i.
         j = i + ((next(stream) * (cells - i)) >> 64)

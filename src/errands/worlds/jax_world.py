@@ -20,7 +20,7 @@ from errands.worlds.batched import BatchedStep, BatchedWorld
 from errands.worlds.env import WorldEnv
 from errands.worlds.grid import positive
 from errands.worlds.gymnasium.guard import MAX_NUMBERED, guarded
-from errands.worlds.gymnasium.world import Given, setting
+from errands.worlds.gymnasium.world import Given
 from errands.worlds.imports import function_of
 from errands.worlds.saving import Saved
 
@@ -133,10 +133,6 @@ class JaxWorld(Given):
         if self.given["observe"] is not None:
             return "is seen through observe"
         return "has too many states to be counted"
-
-    def settings(self, strict: bool = True) -> dict[str, Any]:
-        """The keys of the [world] table."""
-        return {key: setting(key, value, strict) for key, value in self.given.items() if value is not None}
 
     @cached_property
     def host(self) -> tuple[Callable[..., Any], Callable[..., BatchedStep]]:

@@ -1,21 +1,24 @@
 """Places on a grid: Delivery and Office of the paper (Section 6), the latter one map of twelve rooms with 17 doors; and ours.
 
-Visit has N places in any order, Pickup and Taxi have N pairs, from one cell to another.
+Visit has N places in any order, Pickup and Taxi have N pairs, from one cell to another. Letters are on a torus.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from annotated_types import Interval
 
 from errands.errors import SpecError
 from errands.worlds.base import Count, Limit, Probability, Seed
-from errands.worlds.grid import GridLayout, distinct_cells, grid_limit, grid_size, positive
+from errands.worlds.grid import GridLayout, distances, distinct_cells, grid_limit, grid_size, positive, shuffled, words
 from errands.worlds.grid_world import OnGrid
+
+if TYPE_CHECKING:
+    from errands.worlds.families import MapFamily
 
 OFFICE_WIDTH, OFFICE_HEIGHT, ROOM = 12, 9, 3
 OFFICE_START = (2, 1)
@@ -230,3 +233,62 @@ def _walls() -> list[tuple[int, int]]:
         if x % ROOM != ROOM // 2
     ]
     return upright + level
+
+
+LETTER_SIDE = 7
+LETTERS = tuple("abcdefghijkl")
+_LETTER_CELLS = 2
+_NO_LETTERS = GridLayout(LETTER_SIDE, LETTER_SIDE, 0, wraps=True)
+
+
+@dataclass(frozen=True)
+class Letters(OnGrid):
+    """LetterWorld (Vaezipoor et al., 2021) by the rules of DeepLTL (Jackermeier and Abate, 2025): twelve letters twice on a torus.
+
+    An agent that leaves the 7 x 7 cells on one side enters them on the other. It begins on the first cell of the first row.
+    On a map all cells can be reached without passing a letter.
+    """
+
+    kind: ClassVar[str] = "letters"
+    map_seed: Seed = 0
+    slip: Probability = 0.0
+    limit: Limit = 75
+    features: ClassVar[tuple[str, ...]] = LETTERS
+
+    def __post_init__(self) -> None:
+        positive("limit", self.limit)
+        _ = self.layout
+
+    @cached_property
+    def layout(self) -> GridLayout:
+        """The first map drawn from the seed on which every cell can be reached without passing a letter."""
+        cells = cells_of(self.map_seed)
+        places = zip([letter for letter in LETTERS for _ in range(_LETTER_CELLS)], cells, strict=True)
+        return GridLayout(LETTER_SIDE, LETTER_SIDE, 0, tuple(places), slip=self.slip, wraps=True)
+
+    @property
+    def family(self) -> MapFamily | None:
+        """The same with a new map at every start, where moves are certain."""
+        from errands.worlds.families import letters_family
+
+        cells = cells_of(self.map_seed)
+        return None if self.slip else letters_family(tuple(zip(cells[::_LETTER_CELLS], cells[1::_LETTER_CELLS], strict=True)))
+
+
+def cells_of(map_seed: int) -> tuple[int, ...]:
+    """The cells of all letters in order on the map of a seed."""
+    return next(filter(_open, _draws(map_seed)))
+
+
+def _draws(seed: int) -> Iterator[tuple[int, ...]]:
+    """Cells for all letters in order, without end: the first entries of shuffles of all cells but the agent's first."""
+    stream = words(seed)
+    while True:
+        yield tuple(1 + cell for cell in shuffled(stream, LETTER_SIDE * LETTER_SIDE - 1, len(LETTERS) * _LETTER_CELLS))
+
+
+def _open(letters: tuple[int, ...]) -> bool:
+    """Whether every cell can be reached from the first without passing a letter."""
+    free = distances(_NO_LETTERS, 0, letters) >= 0
+    free[list(letters)] = free[_NO_LETTERS.moves[list(letters)]].any(axis=1)
+    return bool(free.all())
