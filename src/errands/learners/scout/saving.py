@@ -29,7 +29,7 @@ COUNT = 2**30
 def form_of(scout: Scout, labels: int) -> Form:
     """The arrays of a saved Scout whose machine was lowered against so many labels."""
     states, actions, limit = len(scout.known.tried), scout.sampler.actions, scout.task.world.limit
-    room = max(states, limit) + 1
+    room = me.room_of(states, limit)
     # Bounds of Explorer.at, field by field. They matter: compiled code takes these numbers as places in arrays and does
     # not test them. STAMP has to be 0, and CLOCK below the limit, at which the episode would be over.
     low, high = np.zeros(me.FIELDS, np.int64), np.zeros(me.FIELDS, np.int64)

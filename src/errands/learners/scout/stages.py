@@ -320,14 +320,7 @@ class StageValues:
     """
 
     def __init__(
-        self,
-        known: Known,
-        model: Model,
-        lowering: Lowering,
-        stages: tuple[Stage, ...],
-        gamma: float,
-        kicks: int,
-        seed: int,
+        self, known: Known, model: Model, lowering: Lowering, stages: tuple[Stage, ...], gamma: float, kicks: int, seed: int
     ) -> None:
         self.known, self.lowering, self.stages, self.gamma = known, lowering, stages, gamma
         self.kicks, self.seed = kicks, seed

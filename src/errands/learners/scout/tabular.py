@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from errands.errors import ConfigError
 from errands.learners.base import Carried, Form, Learner, LearnerConfig, Saved, refuse_unknown
@@ -49,44 +48,25 @@ from errands.worlds.grid import Noise
 def new_known(states: int, actions: int, outcomes: int) -> Known:
     """Nothing known yet, with room for so many outcomes of a pair."""
     pairs, rows = (states, actions), (states, actions, outcomes)
-    return Known(
-        tried=np.zeros(pairs, np.int32),
-        target=np.zeros(rows, np.int32),
-        label=np.zeros(rows, np.int32),
-        ends=np.zeros(rows, np.bool_),
-        hits=np.zeros(rows, np.int32),
-        mode=np.zeros(pairs, np.int32),
-        sense=np.full(pairs, -1, np.int32),
-        base=np.zeros(rows, np.int32),
-        cell_label=np.full(states, -1, np.int32),
-        started=np.zeros(states, np.int32),
-        facts=np.zeros(3, np.int64),
-    )
+    tried, mode, sense = np.zeros(pairs, np.int32), np.zeros(pairs, np.int32), np.full(pairs, -1, np.int32)
+    target, label, hits, base = (np.zeros(rows, np.int32) for _ in range(4))
+    cell_label, started, facts = np.full(states, -1, np.int32), np.zeros(states, np.int32), np.zeros(3, np.int64)
+    return Known(tried, target, label, np.zeros(rows, np.bool_), hits, mode, sense, base, cell_label, started, facts)
 
 
 def roomier(known: Known) -> Known:
     """The same knowledge with room for twice as many outcomes."""
-    twice = {name: np.concatenate((part, np.zeros_like(part)), axis=2) for name, part in _rows(known).items()}
-    return known._replace(**twice)
+    rows = {name: part for name, part in known._asdict().items() if part.ndim == 3}
+    return known._replace(**{name: np.concatenate((part, np.zeros_like(part)), axis=2) for name, part in rows.items()})
 
 
 def larger(known: Known, states: int) -> Known:
     """The same knowledge with room for so many states."""
     more = states - len(known.tried)
-    # The first axis of all arrays but `facts` is the cell. A new cell is unseen: label -1, and zeros elsewhere.
-    return known._replace(
-        **{
-            name: np.concatenate(
-                (part, np.full((more, *part.shape[1:]), -1 if name in ("cell_label", "sense") else 0, part.dtype))
-            )
-            for name, part in known._asdict().items()
-            if name != "facts"
-        }
-    )
-
-
-def _rows(known: Known) -> dict[str, NDArray[Any]]:
-    return {name: getattr(known, name) for name in ("target", "label", "ends", "hits", "base")}
+    fresh = new_known(more, known.tried.shape[1], known.hits.shape[2])
+    # The first axis of all arrays but `facts` is the cell.
+    parts = (np.concatenate(both) for both in zip(known[:-1], fresh[:-1], strict=True))
+    return Known._make((*parts, known.facts))
 
 
 def snapshot(known: Known) -> Known:
@@ -98,8 +78,7 @@ def new_agent(states: int, limit: int, words: int, labels: int) -> Explorer:
     """An agent about to start its first episode, exploring."""
     at = np.zeros(me.FIELDS, np.int64)
     at[me.CLOCK], at[me.LEVEL] = -1, 1
-    # A path that is searched meets no cell twice; one that a planner wrote may fill an episode.
-    room = max(states, limit) + 1
+    room = me.room_of(states, limit)
     path, expect = np.zeros(room, np.int32), np.zeros(room, np.int32)
     mask, after = np.zeros(words, np.uint64), np.zeros(words, np.uint64)
     scratch = (np.zeros(states, np.int32) for _ in range(4))

@@ -173,6 +173,11 @@ class Explorer(NamedTuple):
     queue: Ints
 
 
+def room_of(states: int, limit: int) -> int:
+    """Places of a path: one that is searched meets no cell twice; one that a planner wrote goes on later where it is longer."""
+    return max(states, min(limit, 1_000_000)) + 1
+
+
 @hot
 def refresh(machine: ScoutMachine, agent: Explorer) -> None:
     """Find what each label does in the agent's machine state."""
