@@ -52,6 +52,12 @@ def test_a_good_task_is_drawn() -> None:
     assert said.startswith("the world ") and said.endswith("; train it with errands train")  # noqa: PT018
 
 
+def test_a_task_whose_machines_are_too_large_to_be_drawn_is_shown_by_its_numeric_one() -> None:
+    found = check(errands.load("office-6").to_toml())
+    assert (found["problems"], set(found["machines"])) == ([], {"numeric"})
+    assert found["stands"][0]["lit"] == {"numeric": [0]}
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

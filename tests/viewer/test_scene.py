@@ -10,7 +10,7 @@ import pytest
 import errands
 from errands.machines import couple, unfold_agenda
 from errands.machines.graph import graph_of
-from errands.viewer.scene import action_name, diagram, part, posture, scene, small_machines
+from errands.viewer.scene import action_name, diagram, drawn, part, posture, scene, small_machines
 
 
 def test_a_grid_shows_its_places_and_walls() -> None:
@@ -78,12 +78,20 @@ def test_a_diagram_holds_every_state_and_every_arrow_of_the_machine() -> None:
 
 
 def test_the_part_of_all_states_is_the_whole_but_for_self_loops() -> None:
-    numeric = errands.load("office-2").machine
-    agenda = unfold_agenda(numeric)
-    for coupled in (False, True):
-        graph = graph_of(couple(agenda) if coupled else agenda)
-        drawn, place = part(numeric, agenda.states, coupled)
-        assert [state["text"] for state in drawn["states"]] == [node.text for node in graph.nodes]
+    agenda = unfold_agenda(errands.load("office-2").machine)
+    some = part(agenda.numeric, agenda.states)
+    for whole, shown in ((agenda, some), (couple(agenda), couple(some))):
+        graph, shown = graph_of(whole), drawn(shown, partly=True)
+        assert [state["text"] for state in shown["states"]] == [node.text for node in graph.nodes]
         wanted = {(e.source, e.target) for e in graph.edges if e.source != e.target}
-        assert {(w["source"], w["target"]) for w in drawn["wires"]} == wanted
-        assert list(place) == list(agenda.states)
+        assert {(w["source"], w["target"]) for w in shown["wires"]} == wanted
+        assert not any(state["loop"] for state in shown["states"])
+
+
+def test_a_part_has_no_arrows_to_what_is_left_out() -> None:
+    agenda = unfold_agenda(errands.load("office-2").machine)
+    some = agenda.states[:3]
+    shown = drawn(part(agenda.numeric, some), partly=True)
+    graph = graph_of(agenda)
+    wanted = {(e.source, e.target) for e in graph.edges if e.source != e.target and max(e.source, e.target) < 3}
+    assert {(w["source"], w["target"]) for w in shown["wires"]} == wanted

@@ -46,7 +46,7 @@ class MachineGraph:
 
 
 def graph_of(machine: NumericRM | BooleanRM | AgendaRM | CoupledRM) -> MachineGraph:
-    """The boxes and arrows of any machine, as the paper draws it."""
+    """The boxes and arrows of any machine, as the paper draws it; moves to states that a part of one lacks are left out."""
     if isinstance(machine, NumericRM):
         return _numeric(machine)
     if isinstance(machine, CoupledRM):
@@ -59,6 +59,7 @@ def graph_of(machine: NumericRM | BooleanRM | AgendaRM | CoupledRM) -> MachineGr
         Edge(i, index[there], _guard(stepper, agenda_state(stepper, position), move), _reward(move)): None
         for i, position in enumerate(positions)
         for move, there in moves_from(stepper, position)
+        if there in index
     }
     nodes = _nodes(texts, [stepper.status[u] for u, _ in machine.states])
     return MachineGraph("agenda machine" if agenda else "Boolean machine", nodes, tuple(edges))
@@ -83,8 +84,9 @@ def _coupled(machine: CoupledRM) -> MachineGraph:
     edges: dict[Edge, None] = {}
     for here, (i, objective) in enumerate(machine.states):
         for m in stepper.moves(agenda.states[i]):
+            if (j := agenda.index.get(m.target)) is None:
+                continue
             names = stepper.named(m.completed)
-            j = agenda.index[m.target]
             # A move belongs to the coupled state whose objective it completes. A move that completes no subtask
             # belongs to all of them, unless it leads on: then to the one whose Boolean objective it is.
             leads = not names and m.transition is not None and stepper.leads_on(agenda.states[i][0], m.transition)

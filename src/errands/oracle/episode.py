@@ -52,6 +52,8 @@ class EpisodeStep(NamedTuple):
     machine_step: Step | None = None
     over: bool = False
     """Whether it was the last step."""
+    memory: Hashable = None
+    """What the policy remembers since it acted."""
 
 
 class TaskStepper:
@@ -112,7 +114,7 @@ def _in_tables(policy: Policy, task: Task, seed: int) -> Iterator[EpisodeStep]:
         action, memory = policy.act(s, state, memory)
         moved = task_stepper.step(s, state, action, draw(table.cumulative[s, action], rng))
         s, state = moved.world_state, moved.machine_state
-        yield moved._replace(over=moved.over or left == 0)
+        yield moved._replace(over=moved.over or left == 0, memory=memory)
         if moved.over:
             return
 
@@ -126,7 +128,7 @@ def _in_env(policy: Policy, task: Task, seed: int, given: gym.Env[Any, Any] | No
         yield moved
         while not moved.over:
             action, memory = policy.act(moved.world_state, moved.machine_state, memory)
-            moved = steps.send(action)
+            moved = steps.send(action)._replace(memory=memory)
             if tabled is not None and moved.world_state >= tabled and not moved.over:  # nothing was learnt about such a state
                 moved = moved._replace(status=FAILURE, over=True)
             yield moved

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from errands.machines import AgendaRM, BooleanRM, CoupledRM, Machine, NumericRM
+from errands.machines import AgendaRM, BooleanRM, CoupledRM, Machine, NumericRM, couple
 from errands.machines.counting import Quotient, size
 from errands.machines.stepping import State
 from errands.machines.unfolding import Ordered, extend
@@ -18,13 +18,13 @@ from errands.viewer.scene import (
     Diagram,
     Scene,
     action_name,
+    drawn,
     is_picture,
     part,
     posture,
     scene,
     small_machines,
     stage,
-    whole,
 )
 
 MAX_FRAMES = 1_200
@@ -62,18 +62,17 @@ def record(task: Task, policy: Policy, seed: int = 0, most: int = MAX_FRAMES) ->
     In a certain world a policy that comes back to where it was goes round until the time limit: one round is kept.
     """
     env = stage(task)
-    watched = _Watched(policy)
     moments: list[Moment] = []
     passed: set[Hashable] = set()
     length, last = -1, RUNNING
     try:
-        for moved in episode(watched, task, seed, env):
+        for moved in episode(policy, task, seed, env):
             length, last = length + 1, moved.status
             if len(moments) <= most:
                 moments.append(_moment(task, env, moved))
             if task.finite is None or not task.certain:
                 continue
-            here = (moved.world_state, moved.machine_state, watched.memory)
+            here = (moved.world_state, moved.machine_state, moved.memory)
             # World, machine and the policy's memory are as before, so everything that follows would be, too.
             if last == RUNNING and here in passed:
                 length = task.world.limit
@@ -83,19 +82,6 @@ def record(task: Task, policy: Policy, seed: int = 0, most: int = MAX_FRAMES) ->
         if env is not None:
             env.close()
     return Recording(tuple(moments), last == SUCCESS, length + 1 > len(moments), length)
-
-
-class _Watched:
-    """A policy whose memory can be seen from outside."""
-
-    def __init__(self, policy: Policy) -> None:
-        self.policy = policy
-        self.memory: Hashable = None
-
-    def act(self, world_state: int, machine_state: State, memory: Hashable) -> tuple[int, Hashable]:
-        """What the policy does."""
-        action, self.memory = self.policy.act(world_state, machine_state, memory)
-        return action, self.memory
 
 
 def _moment(task: Task, env: Any, moved: EpisodeStep) -> Moment:
@@ -182,10 +168,10 @@ class Once:
 
 
 @lru_cache(maxsize=32)
-def _drawn(numeric: NumericRM) -> tuple[dict[str, Machine], dict[str, Diagram]]:
+def _small(numeric: NumericRM) -> tuple[dict[str, Machine], dict[str, Diagram]]:
     """The machines that are small enough to be drawn whole, and their diagrams."""
     machines = small_machines(numeric)
-    return machines, {kind: whole(machine) for kind, machine in machines.items()}
+    return machines, {kind: drawn(machine) for kind, machine in machines.items()}
 
 
 class Places:
@@ -194,16 +180,17 @@ class Places:
     def __init__(self, task: Task, recordings: Iterable[Recording]) -> None:
         self.numeric = task.machine
         self.quotient = Quotient(task.machine)
-        self.machines, whole_diagrams = _drawn(task.machine)
-        passed = list(dict.fromkeys(moment.step.machine_state for r in recordings for moment in r.moments))
-        self.diagrams = dict(whole_diagrams)
+        machines, diagrams = _small(task.machine)
+        self.machines, self.diagrams = dict(machines), dict(diagrams)
         self.stands = Once()
         self.moves = Once()
         self.pictures = Once()
-        self.parts: dict[str, dict[State, tuple[int, ...]]] = {}
-        for kind in ("agenda", "coupled"):
-            if kind not in self.machines and len(passed) <= MAX_PART:
-                self.diagrams[kind], self.parts[kind] = part(task.machine, passed, kind == "coupled")
+        passed = tuple(dict.fromkeys(moment.step.machine_state for r in recordings for moment in r.moments))
+        if "coupled" not in machines and 0 < len(passed) <= MAX_PART:
+            agenda = part(task.machine, passed)
+            for kind, some in (("agenda", agenda), ("coupled", couple(agenda))):
+                if kind not in machines:
+                    self.machines[kind], self.diagrams[kind] = some, drawn(some, partly=True)
 
     def stand(self, state: State, ordered: Ordered) -> dict[str, Any]:
         """Where the machines stand: label, numeric state, occupied states, remaining subtasks."""
@@ -213,7 +200,7 @@ class Places:
 
     def lit(self, state: State, ordered: Ordered) -> dict[str, list[int]]:
         """The occupied states by kind of machine; several of a coupled one."""
-        occupied = {kind: list(place[state]) for kind, place in self.parts.items()}
+        occupied = {}
         for kind, machine in self.machines.items():
             if isinstance(machine, NumericRM):
                 occupied[kind] = [state[0]]

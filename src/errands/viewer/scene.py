@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import product
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from errands.errors import TaskError
-from errands.features import conjunction, literal
 from errands.machines import AgendaRM, CoupledRM, Machine, NumericRM, couple, unfold_agenda, unfold_boolean
 from errands.machines.counting import Quotient, size
-from errands.machines.graph import Edge, MachineGraph, Node, graph_of
-from errands.machines.stepping import Move, State, Stepper
+from errands.machines.graph import MachineGraph, graph_of
+from errands.machines.stepping import State
 from errands.plots.layout import clean, layout
 from errands.tables import FAILURE
 from errands.tasks.task import Task
@@ -195,46 +193,17 @@ def small_machines(numeric: NumericRM, most: int = MAX_STATES) -> dict[str, Mach
     return machines
 
 
-def whole(machine: Machine) -> Diagram:
-    """The diagram of a whole machine."""
-    if isinstance(machine, AgendaRM | CoupledRM):
-        single = [label.objective[0] if len(label.objective) == 1 else None for label in machine.labels]
-        return diagram(graph_of(machine), single)
-    return diagram(graph_of(machine))
+def drawn(machine: Machine, partly: bool = False) -> Diagram:
+    """The diagram of a machine; of a part of one without loops, which say at length what does not happen."""
+    graph = graph_of(machine)
+    if partly:
+        ways = tuple(edge for edge in graph.edges if edge.source != edge.target)
+        graph = MachineGraph(f"part of the {graph.title}", graph.nodes, ways)
+    labels = machine.labels if isinstance(machine, AgendaRM | CoupledRM) else ()
+    return diagram(graph, [label.objective[0] if len(label.objective) == 1 else None for label in labels])
 
 
-def part(numeric: NumericRM, states: Iterable[State], coupled: bool) -> tuple[Diagram, dict[State, tuple[int, ...]]]:
-    """The agenda or coupled machine on some of its states, and where each of them is drawn; nothing is unfolded."""
+def part(numeric: NumericRM, states: Sequence[State]) -> AgendaRM:
+    """The agenda machine on some of its states, the initial one first; nothing is unfolded."""
     quotient = Quotient(numeric)
-    stepper = quotient.stepper
-    nodes: list[Node] = []
-    place: dict[State, tuple[int, ...]] = {}
-    objectives: list[str | None] = []
-    for state in dict.fromkeys(states):
-        # A state without alternatives stands once, as its agenda state, in the coupled machine, too.
-        names: tuple[str | None, ...] = (stepper.alternatives(state) if coupled else ()) or (None,)
-        place[state] = tuple(range(len(nodes), len(nodes) + len(names)))
-        group = len(place) if len(names) > 1 else None
-        for name in names:
-            text = str(quotient.label(state) if name is None else quotient.label(state, name))
-            nodes.append(Node(text, stepper.status[state[0]], state == stepper.start, group))
-        objectives += names
-    edges = dict.fromkeys(_edges(stepper, place, objectives))
-    kind = "coupled" if coupled else "agenda"
-    return diagram(MachineGraph(f"part of the {kind} machine", tuple(nodes), tuple(edges)), objectives), place
-
-
-def _edges(stepper: Stepper, place: dict[State, tuple[int, ...]], objectives: list[str | None]) -> Iterator[Edge]:
-    """The arrows between drawn states, self-loops left out; a subtask leads only out of its own coupled state."""
-    for state, sources in place.items():
-        for move in stepper.moves(state):
-            done = stepper.named(move.completed)
-            paid = str(move.transition.reward) if move.transition else "0"
-            targets = () if move.target == state else place.get(move.target, ())
-            able = [here for here in sources if not done or objectives[here] in (None, *done)]
-            for here, there in product(able, targets):
-                yield Edge(here, there, _guard(done, move), paid)
-
-
-def _guard(done: tuple[str, ...], move: Move) -> str:
-    return str(conjunction([*map(literal, done), move.guard]))
+    return AgendaRM(numeric, tuple(states), tuple(quotient.label(state).depth for state in states), quotient.stepper)
