@@ -14,7 +14,7 @@ from errands import Task
 from errands.errors import SpecError
 from errands.oracle.episode import walk
 from errands.worlds import GymnasiumWorld, World
-from errands.worlds.gymnasium.published import finite_from_p
+from errands.worlds.gymnasium.tables import finite_from_p
 
 Walk = Callable[..., dict[str, int]]
 

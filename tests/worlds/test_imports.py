@@ -157,7 +157,7 @@ def test_twenty_five_hostile_files_import_nothing(tmp_path: Path) -> None:
 import sys, errands
 from errands.errors import ErrandsError
 errands.load("figure-1")
-import errands.worlds.gymnasium.world, errands.worlds.gymnasium.enumeration
+import errands.worlds.gymnasium.world, errands.worlds.gymnasium.tables
 before = set(sys.modules)
 for i in range({len(HOSTILE)}):
     try:

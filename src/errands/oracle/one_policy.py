@@ -112,20 +112,17 @@ class _Search:
                 continue
             if way.there == DONE:
                 return steps
-            self._count()
+            self.tried += 1
+            if self.tried > self.limit:
+                raise TaskError(
+                    f"more than {self.limit:,} steps would have to be tried to find the best single policy per subtask "
+                    f"of '{self.crossed.task.name}'; give it fewer subtasks or raise nodes="
+                )
             before = failed.get(key := self._key(way, decided, matters), bound + 1)
             if steps < before:
                 decided.update(way.bound)
                 stack.append(_Frame(self._ways(way, steps, bound, decided), way, key))
         return None
-
-    def _count(self) -> None:
-        self.tried += 1
-        if self.tried > self.limit:
-            raise TaskError(
-                f"more than {self.limit:,} steps would have to be tried to find the best single policy per subtask "
-                f"of '{self.crossed.task.name}'; give it fewer subtasks or raise nodes="
-            )
 
     def _key(self, way: _Way, decided: dict[Binding, int | str], matters: dict[str, Flags]) -> object:
         """What the rest of the walk depends on: where it is, and the decisions that it can still meet."""

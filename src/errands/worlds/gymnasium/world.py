@@ -17,9 +17,18 @@ from errands.features import readings
 from errands.worlds.base import Described, FiniteWorld, Observed
 from errands.worlds.grid import MOVES, positive
 from errands.worlds.gymnasium.guard import T, Wrong, close, feature_set, guarded, number, spaces_of
-from errands.worlds.gymnasium.published import NO_INFO, BadTable, InfoNeeded, finite_from_p, masked, wrapper_around
 from errands.worlds.gymnasium.rules import Entry, Rule, entries_of, numbers_of, read_rule
 from errands.worlds.gymnasium.shell import FeatureWrapper, NumberedEnv, StateNumbers
+from errands.worlds.gymnasium.tables import (
+    NO_INFO,
+    BadTable,
+    InfoNeeded,
+    contradicted,
+    enumerate_states,
+    finite_from_p,
+    masked,
+    wrapper_around,
+)
 from errands.worlds.imports import check_id, function_of, maker_of, module_of, nameless, reference_to
 from errands.worlds.saving import choose_gl
 from errands.worlds.spaces import MASK
@@ -277,15 +286,11 @@ class GymnasiumWorld(Given, Observed):
 
     def finite(self) -> FiniteWorld | None:
         """The world as tables: published (P), or found by trying every action in every numbered state."""
-        from errands.worlds.gymnasium.enumeration import enumerate_states
-
         if self.numbers is not None:
             return enumerate_states(self, self.numbers) if self.discrete else None
         return guarded(self._published, lambda: f"the table P of '{self.id}'")
 
     def _published(self) -> FiniteWorld | None:
-        from errands.worlds.gymnasium.enumeration import contradicted
-
         base = self.make(None)
         inner = base.unwrapped
         published, initial = getattr(inner, "P", None), getattr(inner, "initial_state_distrib", None)
