@@ -46,13 +46,14 @@ def test_a_bound_is_cut_at_what_is_known_to_be_possible() -> None:
 def test_the_lightest_tree_is_that_on_paper(few: bool) -> None:
     """Root to item 1 (1), from there to 2 and 3 (2 each); 2 to 3 would cost 9."""
     first, between = np.array([1.0, 7.0, 7.0]), np.array([[0.0, 2.0, 2.0], [2.0, 0.0, 9.0], [2.0, 9.0, 0.0]])
-    ends = np.array([[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]], np.int32)
+    ends = np.array([[0, 0, 0, 1, 1, 2], [1, 2, 3, 2, 3, 3]], np.int32)
     cost = np.array([1.0, 7.0, 7.0, 2.0, 2.0, 9.0])
 
     def degrees(price: list[float]) -> tuple[float, list[int]]:
         found = np.zeros(4, np.int32)
         if few:
-            return lightest_of(ends, cost, np.array(price), found), found.tolist()
+            paid = cost + np.array(price)[ends].sum(axis=0)
+            return lightest_of(ends, paid, np.argsort(paid), np.zeros(4, np.int32), found), found.tolist()
         total = lightest(first, between, np.array(price), found)
         return total, (np.bincount(found[1:], minlength=4) + np.minimum(np.arange(4), 1)).tolist()
 

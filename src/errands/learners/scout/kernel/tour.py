@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from errands.kernels import jit
@@ -90,17 +92,14 @@ def lightest(first: Floats, between: Floats, price: Floats, parent: Ints) -> flo
 
 
 @jit
-def lightest_of(ends: Ints, cost: Floats, price: Floats, degree: Ints) -> float:
-    """The weight of the lightest tree of these edges under these prices, and its degrees."""
-    # Kruskal's algorithm; a stable sort, so that ties fall alike with and without the compiler.
-    edges, nodes = ends.shape[0], price.shape[0]
-    keys, leader = np.empty(edges), np.arange(nodes, dtype=np.int32)
-    for e in range(edges):
-        keys[e] = cost[e] + price[ends[e, 0]] + price[ends[e, 1]]
-    degree[:] = 0
-    total, left = 0.0, nodes - 1
-    for e in np.argsort(keys, kind="mergesort"):
-        i, j = ends[e, 0], ends[e, 1]
+def lightest_of(ends: Ints, cost: Floats, order: Any, leader: Ints, degree: Ints) -> float:
+    """The weight of the lightest tree of these edges [2, E], `order` being that of their costs; `degree` receives its degrees."""
+    # Kruskal's algorithm.
+    for i in range(len(leader)):
+        leader[i], degree[i] = i, 0
+    total, left = 0.0, len(leader) - 1
+    for e in order:
+        i, j = ends[0, e], ends[1, e]
         while leader[i] != i:
             leader[i] = leader[leader[i]]
             i = leader[i]
@@ -109,16 +108,15 @@ def lightest_of(ends: Ints, cost: Floats, price: Floats, degree: Ints) -> float:
             j = leader[j]
         if i != j:
             leader[i] = j
-            total += keys[e]
-            degree[ends[e, 0]] += 1
-            degree[ends[e, 1]] += 1
+            total += cost[e]
+            degree[ends[0, e]] += 1
+            degree[ends[1, e]] += 1
             left -= 1
             if left == 0:
                 break
     return total
 
 
-@jit
 def tree_bound(first: Floats, between: Floats, last: Floats, upper: float, rounds: int) -> float:
     """A lower bound on first[a] + between[a, b] + ... + last[z] over all orders, no better than `upper`.
 
@@ -134,51 +132,45 @@ def tree_bound(first: Floats, between: Floats, last: Floats, upper: float, round
     subgradient step, its scale halved when five rounds bring nothing). Any prices give a bound, so rounding cannot hurt,
     and they may be looked for among few edges: to near items, and those of the lightest trees of all edges met so far.
     """
-    n = first.shape[0]
-    near = neighbours(between)
-    ends, cost = np.zeros((n * (near.shape[1] + 1 + TREES), 2), np.int32), np.zeros(n * (near.shape[1] + 1 + TREES))
-    price, degree, parent = np.zeros(n + 1), np.zeros(n + 1, np.int32), np.zeros(n + 1, np.int32)
-    edges = 0
-    for i in range(n):
-        ends[edges, 1], cost[edges] = i + 1, first[i]
-        edges += 1
-        least = first[i]
-        for j in near[i]:
-            way = min(between[i, j], between[j, i])
-            least = min(least, way)
-            if i < j or not (near[j] == i).any():
-                ends[edges, 0], ends[edges, 1], cost[edges] = i + 1, j + 1, way
-                edges += 1
-        # Only a good start: half of the cheapest edge at each item. All prices give a bound.
-        price[i + 1] = -0.5 * least
+    n = len(first)
+    items, near = np.arange(1, n + 1), neighbours(between) + 1
+    leader, degree, parent = (np.zeros(n + 1, np.int32) for _ in range(3))
+
+    def cost_of(i: Any, j: Any) -> Floats:
+        return np.where(i == 0, first[j - 1], np.minimum(between[i - 1, j - 1], between[j - 1, i - 1]))
+
+    def numbered(i: Any, j: Any) -> Any:
+        return (np.minimum(i, j) * (n + 1) + np.maximum(i, j)).ravel()
+
+    edges = np.concatenate((items, numbered(items[:, None], near)))
+    # Only a good start: half of the cheapest edge at each item. All prices give a bound.
+    least = np.minimum(first, cost_of(items[:, None], near).min(axis=1, initial=np.inf))
+    price = np.concatenate(([0.0], -0.5 * least))
     best, hoped = 0.0, np.inf
     for _ in range(TREES):
         bound = lightest(first, between, price, parent) - 2.0 * price.sum() + (price[1:] + last).min()
-        best = max(best, bound)
+        best = max(best, float(bound))
         # As good as among the few edges, or equal to the length of a known way: it cannot be raised any more.
         if bound >= hoped - 1e-6 or best >= upper - 1e-6:
             break
-        for i in range(1, n + 1):
-            j = parent[i]
-            ends[edges, 0], ends[edges, 1] = j, i
-            cost[edges] = min(between[i - 1, j - 1], between[j - 1, i - 1]) if j > 0 else first[i - 1]
-            edges += 1
-        hoped, scale, stale, now = 0.0, 1.0, 0, price.copy()
+        edges = np.unique(np.concatenate((edges, numbered(items, parent[1:]))))
+        ends = np.array(np.divmod(edges, n + 1), np.int32)
+        cost, hoped, scale, stale, now = cost_of(*ends), 0.0, 1.0, 0, price.copy()
         for _ in range(rounds):
-            bound = lightest_of(ends[:edges], cost[:edges], now, degree) - 2.0 * now.sum() + (now[1:] + last).min()
+            paid = cost + now[ends[0]] + now[ends[1]]
+            # A stable sort, so that ties fall alike everywhere.
+            tree = lightest_of(ends, paid, np.argsort(paid, kind="stable"), leader, degree)
+            bound = tree - 2.0 * now.sum() + (now[1:] + last).min()
             # The bound may fall from round to round; the best one so far is as valid as the last.
             if bound > hoped + 1e-6:
-                hoped, stale = bound, 0
-                price[:] = now
+                hoped, stale, price = bound, 0, now.copy()
             else:
                 stale += 1
                 if stale == 5:
                     scale, stale = scale / 2.0, 0
-            norm = 0.0
-            for i in range(1, n + 1):
-                norm += (degree[i] - 2) ** 2
-            if norm == 0.0 or hoped >= upper - 1e-6:
+            excess = degree[1:] - 2.0
+            if not excess.any() or hoped >= upper - 1e-6:
                 break
             # Polyak's step: as long as would close the gap to `upper` if the bound grew steadily.
-            now[1:] += scale * (upper - bound) / norm * (degree[1:] - 2)
+            now[1:] += scale * (upper - bound) / (excess**2).sum() * excess
     return min(best, upper)
