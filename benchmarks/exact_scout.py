@@ -1,13 +1,16 @@
 """Scout measured: certificates on held-out maps and random tasks, orders against CP-SAT, random moves, speed.
 
-    python benchmarks/exact_scout.py maps random partial order chance speed      (all parts, or some of them)
+    python benchmarks/exact_scout.py scale maps random partial order chance speed      (all parts, or some of them)
 """
 
 from __future__ import annotations
 
 import importlib.util
+import resource
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from types import ModuleType
@@ -242,7 +245,23 @@ def speed() -> None:
           f"exploring {1e9 * min(exploring):.0f} ns a step, {scout.agent.at[STAMP]} searches")
 
 
+def scale() -> None:
+    """Thousands of places by `errands train`: processor seconds, the most memory so far, and what it says."""
+    for places, size in ((1_000, 100), (4_096, 300), (10_000, 300)):
+        phrase = f"any_order({', '.join(f'v{i + 1}' for i in range(places))})"
+        text = f'name = "visit"\n[world]\nkind = "visit"\nplaces = {places}\nsize = {size}\n[machine]\nphrase = "{phrase}"\n'
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "visit.toml").write_text(text)
+            before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+            command = [sys.executable, "-m", "errands", "train", "visit.toml", "scout", "--quiet"]
+            told = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
+            used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        said = next(line for line in told.splitlines() if "the optimum lies" in line)
+        took = f"{used.ru_utime - before:.0f} CPU s, {used.ru_maxrss / 1024:,.0f} MB"
+        print(f"{places:,} places, {size} x {size}: {took}; {said}", flush=True)
+
+
 if __name__ == "__main__":
-    parts = {"maps": maps, "random": random, "partial": partial, "order": order, "chance": chance, "speed": speed}
+    parts = {"scale": scale, "maps": maps, "random": random, "partial": partial, "order": order, "chance": chance, "speed": speed}
     for part in sys.argv[1:] or parts:
         parts[part]()
