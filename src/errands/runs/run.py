@@ -372,7 +372,14 @@ def training(
     """Train while its evaluations are gone through; nothing is trained beyond the one at which the loop is left.
 
     Parameters:
-        task: a task, a catalogue name or the path of a task file; what else may be given is as for `train`.
+        task: a task, a catalogue name or the path of a task file.
+        learner: a name from `errands learners`; without one scout on finite worlds, pqn on batched ones, qcorm-plus elsewhere.
+        steps: training steps; 1,000,000 by default; for scout at most 20,000, or two for each pair of a larger world.
+        seed: of everything random; the same seed gives the same run.
+        machine: "agenda" or "boolean" for qrm, crm and hrm; the others have their own.
+        config: all settings at once in place of a preset.
+        preset: "tuned" or "paper".
+        settings: some settings, such as {"epsilon": 0.1}, on top of the preset.
 
     >>> import errands
     >>> for evaluation in errands.training("figure-1", "qcorm", steps=50_000):
@@ -420,7 +427,9 @@ def resume(
     """Train what is left of a stored run, from its newest checkpoint to its end; of several seeds a list comes back.
 
     Parameters:
-        path: a folder, a name under runs/, or "latest"; `task` and `imports` are as for `open`.
+        path: a folder, a name under runs/, or "latest".
+        task: the task itself, where it is made of Python objects that no file can name: lambdas, inner functions, environments.
+        imports: modules whose code it may name, as by `errands.allow`.
         on_evaluation: as for `train`, called with every evaluation that is new.
         steps: a larger total: the run is trained further, to the bytes of one that was asked for as many at once. What follows a
             schedule, such as epsilon="1..0.05@0,8000", keeps the one that the run was begun with.
