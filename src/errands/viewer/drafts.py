@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from errands import worlds
-from errands.errors import ErrandsError, SpecError, TaskError
+from errands.errors import ErrandsError, SpecError
 from errands.oracle.episode import EpisodeStep
 from errands.tables import RUNNING
 from errands.tasks.lint import lint_machine
@@ -85,7 +85,7 @@ def check(text: str) -> dict[str, Any]:
         places = Places(task, [])
     except SpecError as fault:
         return {"problems": [{"line": line_of(p, text), "message": p} for p in fault.problems]}
-    except (TaskError, ErrandsError) as fault:
+    except ErrandsError as fault:
         return {"problems": [{"line": 1, "message": str(fault)}]}
     sizes = asdict(report.sizes) if report.sizes else {}
     grid, start = spec.world.model_dump(), places.quotient.stepper.start

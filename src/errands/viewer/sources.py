@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from errands.analysis.curve import Curve, curve_of
-from errands.errors import ErrandsError, StoreError, TaskError
+from errands.errors import ErrandsError, StoreError
 from errands.learners.base import Learner
+from errands.machines.counting import size
 from errands.oracle.episode import Policy
 from errands.oracle.optimum import Optimum, steps_to_go
 from errands.plots.curves import length_band, success_band
@@ -118,15 +119,13 @@ def optimal_of(task: Task, best: Optimum) -> Recording | None:
 
 def exact_of(task: Task) -> dict[str, float]:
     """The exact steps to go where they are quickly found."""
-    from errands.machines.counting import size
-
     if task.finite is None or not task.finite.certain:
         return {}
     try:
         if size(task.machine).agenda * task.finite.states > MAX_EXACT:
             return {}
         return steps_to_go(task)
-    except (TaskError, ErrandsError):
+    except ErrandsError:
         return {}
 
 
