@@ -180,12 +180,19 @@ def test_a_wrapper_that_changes_moves_or_starts_hides_the_published_table() -> N
             return self.env.reset(seed=3, options=options)
 
     assert GymnasiumWorld(swapped, {"goal": [15]}).finite() is None
-    assert GymnasiumWorld(lambda: SameStart(gym.make("Taxi-v4")), {"home": [0]}).finite() is None
+    def taxi() -> gym.Env[Any, Any]:
+        return SameStart(gym.make("Taxi-v4"))
+
+    def lake() -> gym.Env[Any, Any]:
+        return SameStart(gym.make("FrozenLake-v1", desc=["SFS", "FSF", "SFG"], is_slippery=False))
+
+    assert GymnasiumWorld(taxi, {"home": [0]}).finite() is None
+    assert GymnasiumWorld(lake, {"goal": [8]}).finite() is None
     # With a state function it is tried: six steps on the mirrored lake, by its own moves.
     task = Task.from_env(swapped, {"goal": [15]}, "goal", state=int)
     played = walk_of(errands.optimum(task).policy, task, env=swapped())
     assert played == (6, True)
-    assert len(Task.from_env(lambda: SameStart(gym.make("Taxi-v4")), {"home": [0]}, "home", state=int).finite.table.starts) == 1  # type: ignore[union-attr]
+    assert len(Task.from_env(lake, {"goal": [8]}, "goal", state=int).finite.table.starts) == 1  # type: ignore[union-attr]
 
 
 def walk_of(policy: Any, task: Task, env: gym.Env[Any, Any]) -> tuple[int, bool]:
