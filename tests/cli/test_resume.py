@@ -37,7 +37,7 @@ def kills() -> Any:
 
 
 @pytest.mark.parametrize(
-    ("command", "most", "less"), [("TRAIN", 4, "--steps 300000"), ("SWEPT", 2, "--steps 50000 --task figure-1")]
+    ("command", "most", "less"), [("TRAIN", 4, "--steps 120000"), ("SWEPT", 2, "--steps 20000 --task figure-1")]
 )
 def test_a_command_killed_again_and_again_ends_with_the_same_bytes(kills: Any, command: str, most: int, less: str) -> None:
     words = [*getattr(kills, command), *less.split()]
