@@ -328,8 +328,7 @@ def _confirm(env: gym.Env[Any, Any], finite: FiniteWorld, steps: int) -> tuple[i
         walks += not ended
         while not ended:
             least = min(taken[state])
-            rarest = [a for a, times in enumerate(taken[state]) if times == least]
-            action = rarest[rng.integers(len(rarest))]  # as rng.choice draws, in a tenth of its time
+            action = (rare := [a for a, times in enumerate(taken[state]) if times == least])[rng.integers(len(rare))]
             taken[state][action] += 1
             left -= 1
             seen, _, terminated, truncated, info = env.step(action + first)
