@@ -19,6 +19,8 @@ from errands.learners.scout.settings import ScoutConfig
 from errands.learners.scout.tabular import Scout
 from errands.oracle.optimum import optimum
 from errands.tasks import Task, load
+from errands.tasks.phrases import any_order
+from errands.worlds.base import FiniteWorld, one_start
 
 
 def helper() -> ModuleType:
@@ -135,12 +137,15 @@ def test_a_task_without_any_way_is_proved_to_have_none() -> None:
 
 
 def test_features_that_are_events_are_found_out_and_void_the_certificate() -> None:
-    text = 'name = "x"\n[world]\nkind = "delivery"\nboxes = 3\nsize = 5\n[machine]\nphrase = "any_order(b1, b2, b3)"\n'
-    scout = trained(Task.from_toml(text), 8_000, eval_every=8_000)
+    """Three cells in a row; the middle one shows a only to who comes from the right: right, right (b), left (a)."""
+    reached = np.array([[0, 1], [0, 2], [1, 2]], np.int32)[:, :, None]
+    label = np.array([[0, 0], [0, 2], [1, 2]], np.int32)[:, :, None]
+    labels = (frozenset[str](), frozenset({"a"}), frozenset({"b"}))
+    world = FiniteWorld(one_start(0, reached, label, 0, np.ones((3, 2, 1))), labels)
+    scout = trained(Task("row", tasks.Maze(world, ("a", "b")), any_order("a", "b")), 500, eval_every=500)
     assert not scout.claim.proved
     assert "events" in scout.claim.reason
-    best = optimum(scout.task).length
-    assert scout.evaluate().episode_length == scout.claim.upper == best
+    assert scout.evaluate().episode_length == scout.claim.upper == 3
 
 
 def test_rewards_other_than_one_are_reported_and_not_looked_at() -> None:
@@ -176,6 +181,8 @@ import hashlib
 from errands.learners.scout.tabular import Scout
 from errands.learners.scout.settings import ScoutConfig
 from errands.tasks import Task, load
+from errands.tasks.phrases import any_order
+from errands.worlds.base import FiniteWorld, one_start
 world = 'name = "x"\\n[world]\\nkind = "visit"\\nplaces = 2\\nsize = 4\\nslip = 0.1\\n'
 slippery = Task.from_toml(world + '[machine]\\nphrase = "any_order(v1, v2)"\\n')
 places = world.replace("slip = 0.1", "").replace("= 2", "= 5")
