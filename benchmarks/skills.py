@@ -2,12 +2,12 @@
 
     python benchmarks/skills.py train water water.npz --seeds 10 --seconds 150 --set embed=64 --set width=256
     python benchmarks/skills.py play water.npz water-5 water-3 "water: sequence(red, green, blue)" --maps 512
-    python benchmarks/skills.py pqn pqn.json --seeds 10 --seconds 20
+    python benchmarks/skills.py pqn pqn.json --seeds 10 --seconds 20 --task water-5 --map 0
     python benchmarks/skills.py gpu OUT --wheels FOLDER --seconds 400
 
 `train` stops after its seconds (compiling left out) and lets the step size fall to 2 % over them. `play` prints for each seed the
 success, and the mean length over the optimum: of worlds with tables it is computed, of Water read from --optima FILE (lines of JSON
-with balls, map and optimum). `pqn` says after how many seconds all seeds of Water 5 succeed in at most 46 steps, and stay there.
+with balls, map and optimum). `pqn` writes every evaluation, and says after how many seconds all seeds succeed in at most 46 steps.
 `gpu` runs these jobs on one GPU, one after the other, while the next ones are compiled.
 """
 
@@ -121,7 +121,7 @@ def play(args: argparse.Namespace) -> None:
         shares, ratios, worst = [], [], 0.0
         for seed in range(about["seeds"] if args.seeds is None else args.seeds):
             begun = time.perf_counter()
-            lengths = episodes(saved, about, seed, tasks)
+            lengths = episodes(saved, about | {"settings": about["settings"] + args.set}, seed, tasks)
             done = {k: length for k, length in enumerate(lengths) if length}
             known = {k: (length, optima[name, k]) for k, length in done.items() if (name, k) in optima}
             both = np.array(list(known.values()), float).reshape(-1, 2)
@@ -173,13 +173,14 @@ def episodes(saved: Any, about: dict[str, Any], seed: int, tasks: list[Any]) -> 
 
 
 def pqn(args: argparse.Namespace) -> None:
-    """When all seeds of PQN succeed in Water 5 in 46 steps or fewer."""
+    """How soon all seeds of PQN succeed in 46 steps or fewer, and how short their ways become."""
     import errands
     from errands.learners.engines.deep.learner import DeepTeam
     from errands.learners.presets import config_of
 
-    task = errands.load("water-5")
-    words = ["envs=512", "rollout=16", "width=256", "eval_every=163840", "alpha=0.0005..0.00001@0,20000000", *args.set]
+    task = errands.load(args.task, args.map)
+    words = ["envs=512", "rollout=16", "width=256", "minibatches=4", "eval_every=163840", "alpha=0.0005..0.00001@0,20000000"]
+    words += args.set
     config = config_of("pqn", "tuned", task, words)
     team = DeepTeam(task, config, range(args.seeds), "pqn")
     begun = time.perf_counter()
@@ -190,7 +191,7 @@ def pqn(args: argparse.Namespace) -> None:
     spent = 0.0
     with Path(args.lock).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        while spent < args.seconds:
+        while spent < args.seconds and team.step < args.steps:
             begun = time.perf_counter()
             team.advance(config.eval_every)
             _ = team.step
@@ -244,6 +245,9 @@ def main() -> None:
             one.add_argument("tasks", nargs="+")
         one.add_argument("--seeds", type=int, default=None if verb is play else 10)
         one.add_argument("--seconds", type=float, default=60.0)
+        one.add_argument("--steps", type=int, default=10**12, help="of each seed at most (pqn)")
+        one.add_argument("--task", default="water-5")
+        one.add_argument("--map", type=int, default=0)
         one.add_argument("--alpha", type=float, default=0.0007)
         one.add_argument("--set", action="append", default=[], help="a setting, as for errands train")
         one.add_argument("--maps", type=int, default=512)

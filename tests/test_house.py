@@ -11,11 +11,11 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "errands"
 
-LINES = 47_870
+LINES = 48_098
 """Of src, all in all. What comes in is paid for by what goes out."""
 BUDGET = {
-    "analysis": 634, "cli": 2177, "kernels": 1785, "learners": 17_052, "machines": 2831, "oracle": 1774, "paper": 1894,
-    "plots": 2056, "policies": 1436, "runs": 4769, "tasks": 3490, "unordered": 295, "viewer": 1904, "worlds": 4790,
+    "analysis": 634, "cli": 2177, "kernels": 1785, "learners": 17218, "machines": 2831, "oracle": 1774, "paper": 1894,
+    "plots": 2056, "policies": 1436, "runs": 4769, "tasks": 3490, "unordered": 295, "viewer": 1904, "worlds": 4813,
 }  # fmt: skip
 """Lines of each package at most; whoever raises one says in the commit why."""
 LOOSE = 1022

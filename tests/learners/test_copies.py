@@ -78,7 +78,7 @@ def test_a_stored_run_acts_by_numpy_alone(learner: str, tmp_path: Path, monkeypa
         ({"alpha": "fast"}, "alpha is 'fast'"),
         ({"trace": 2.0}, "trace is 2.0"),
         ({"elsewhere": -0.1}, "elsewhere is -0.1"),
-        ({"roam": 1.1}, "roam is 1.1"),
+        ({"revisit": -1.0}, "revisit is -1.0"),
         ({"clip": 0.0}, "clip is 0.0"),
         ({"epochs": 0}, "epochs is 0"),
         ({"entropy": -1.0}, "entropy is -1.0"),
@@ -144,6 +144,6 @@ def test_a_rollout_on_the_host_is_what_the_machine_and_the_environments_say() ->
 def test_what_the_host_cannot_do_is_told_in_a_sentence() -> None:
     with pytest.raises(TaskError, match=r"learner 'pqn' chooses among actions, and those of 'Pendulum-v1' are numbers; use ppo"):
         stepped("pqn", "Pendulum-v1")
-    with pytest.raises(ConfigError, match="every success is an end"):
-        stepped("pqn", roam="0.5")
+    with pytest.raises(ConfigError, match="needs a world on the device"):
+        stepped("pqn", revisit="0.5")
 

@@ -10,7 +10,8 @@ jax = pytest.importorskip("jax")
 import errands  # noqa: E402
 from errands.learners.engines.deep.learner import DeepTeam  # noqa: E402
 from errands.learners.pqn.settings import PQNConfig  # noqa: E402
-from errands.tables import RUNNING  # noqa: E402
+from errands.machines.stepping import Stepper  # noqa: E402
+from errands.tables import RUNNING, SUCCESS  # noqa: E402
 
 CELLS = PQNConfig(
     envs=16, rollout=8, width=32, minibatches=2, alpha="0.002..0.0001@0,60000", average=0.02, eval_every=61_440
@@ -36,3 +37,34 @@ def test_every_machine_state_learns_the_discounted_steps_that_breadth_first_sear
             layer = moves - seen
             seen |= layer
         assert learnt[state] == pytest.approx(0.97 ** (steps - 1), abs=0.03)
+
+
+def test_the_ways_that_it_comes_back_to_lead_to_success_in_the_steps_that_they_say() -> None:
+    """Walked by the environment and the machine's stepper, not by the code under test."""
+    task = errands.load("water-2")
+    config = PQNConfig(revisit=0.5, envs=16, rollout=10, width=16, eval_every=4_800, epsilon_high=1.0, cut=80)
+    team = DeepTeam(task, config, (0,), "pqn")
+    team.advance(24_000)
+    ways = jax.tree.map(lambda part: np.asarray(part)[0], team.team.state.ways)
+    known = np.flatnonzero(ways.length <= 80)
+    assert len(known) > 0
+    for group in known:
+        env, stepper = task.world.env(), Stepper(task.machine)
+        env.reset()
+        state, steps = stepper.start, 0
+        while stepper.status[state[0]] == RUNNING:
+            *_, info = env.step(int(ways.way[group, steps]))
+            state, steps = stepper.step(state, frozenset(info["features"])).state, steps + 1
+        assert (stepper.status[state[0]], steps) == (SUCCESS, ways.length[group])
+
+
+def test_a_team_that_comes_back_to_its_ways_goes_on_to_the_same_bytes() -> None:
+    task = errands.load("water-2")
+    config = PQNConfig(revisit=0.5, envs=16, rollout=10, width=16, eval_every=4_800)
+    whole, torn, resumed = (DeepTeam(task, config, (0,), "pqn").team for _ in range(3))
+    whole.advance(9_600)
+    torn.advance(4_800)
+    resumed.restore(torn.save())
+    resumed.advance(4_800)
+    for name, array in whole.save().items():
+        assert array.tobytes() == resumed.save()[name].tobytes(), name

@@ -23,7 +23,7 @@ from errands.tasks.phrases import parse_phrase  # noqa: E402
 
 QUICK = {
     "envs": 64, "rollout": 8, "errands": 2, "minibatches": 2, "embed": 16, "width": 32, "most": 1, "gamma": 0.9,
-    "alpha": "0.004..0.0004@0,80000", "eval_every": 25_600, "cut": 40, "average": 0.02,
+    "alpha": "0.004..0.0004@0,80000", "eval_every": 25_600, "cut": 40, "average": 0.02, "imagined": 0,
 }  # fmt: skip
 SMALL = SkillsConfig(envs=4, rollout=4, errands=2, minibatches=2, embed=4, width=8, eval_every=32, cut=12)
 
@@ -126,6 +126,30 @@ def test_maps_and_errands_that_were_never_trained_are_done_nearly_as_fast_as_pos
     assert done >= 12
     assert taken <= 1.4 * best
     assert run.on("any_order(k, l)").start.endswith("its steps to go to 2 features, in an order that is planned by them")
+
+
+def test_imagined_episodes_shorten_ways_and_never_lengthen_them(run: Run) -> None:
+    """Eight other maps, beside the exact optimum; where nothing is planned the network's own way is among those imagined."""
+    assert isinstance(run.trained, SkillsLearner)
+    alone, imagined, best = list[int](), list[int](), list[int]()
+    for seed in range(8):
+        task = Task("four", errands.load("letters", seed).world, parse_phrase("any_order(a, b, c, d)"))
+        for count, lengths in ((0, alone), (512, imagined)):
+            config = SkillsConfig(**(QUICK | {"most": 4, "imagined": count}))  # type: ignore[arg-type]
+            evaluation = run.trained.carry(task, config, 0).learner.evaluate()
+            lengths.append(evaluation.episode_length if evaluation.success else 1_000)
+        best.append(errands.optimum(task, orders=False).length or 0)
+    assert all(few <= many for few, many in zip(imagined, alone, strict=True))
+    assert all(few >= least for few, least in zip(imagined, best, strict=True))
+    assert sum(imagined) <= 1.15 * sum(best)
+
+
+def test_a_policy_file_cannot_imagine(run: Run, tmp_path: Path) -> None:
+    assert isinstance(run.trained, SkillsLearner)
+    config = SkillsConfig(**(QUICK | {"imagined": 64}))  # type: ignore[arg-type]
+    learner = run.trained.carry(run.on("sequence(a, b)").task, config, 0).learner
+    with pytest.raises(TaskError, match="train with imagined=0"):
+        learner.policy.exported()
 
 
 def test_a_run_is_stored_exported_and_goes_on(run: Run, tmp_path: Path) -> None:

@@ -41,6 +41,23 @@ def test_the_row_of_an_observation_is_that_of_the_state(name: str) -> None:
     assert {task.world.features[i] for i in here} == info["features"]
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_row_shows_all_that_the_future_depends_on(name: str) -> None:
+    """What is read from a row answers to the same actions as the state that the row was made of."""
+    world, random = errands.load(name).world.family.world, np.random.default_rng(0)
+    read, step, key = errands.load(name).world.family.state, jax.jit(world.step), jax.random.key(0)
+    for number in range(4):
+        state = world.reset(jax.random.key(number))
+        for action in random.integers(0, world.actions, 12):
+            state = step(state, action, key).state
+        other = read(world.observe(state))
+        for action in random.integers(0, world.actions, 40):
+            one, two = step(state, action, key), step(other, action, key)
+            assert np.array_equal(one.features, two.features)
+            assert np.allclose(one.observation, two.observation, atol=1e-5)
+            state, other = one.state, two.state
+
+
 def test_letters_of_a_family_move_as_on_their_grid() -> None:
     task = errands.load("letters-12", map_seed=7)
     family, table = task.world.family, task.finite.table

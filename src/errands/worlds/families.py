@@ -43,6 +43,8 @@ class MapFamily:
     """What rows [..., inputs] show."""
     row: Callable[[Any], Any]
     """The row of what the environment of a world of this family observes."""
+    state: Callable[[Any], Any]
+    """The state of the world that a row shows."""
     beside: Callable[[Any, int], Any] | None = None
     """The row as it would be at rest at the thing of a feature, where that can be said: it stands still, and is the only one."""
     largest: int = 0
@@ -51,6 +53,11 @@ class MapFamily:
 
 def _answer(state: Any, holds: Array, observe: Callable[[Any], Array]) -> BatchedStep:
     return BatchedStep(state, observe(state), holds, jnp.bool_(False), jnp.zeros(0))
+
+
+def _agent(row: Array) -> tuple[Array, Array]:
+    """Place and velocity, which are always whole numbers."""
+    return jnp.round(row[:2] * water.ARENA), jnp.round(row[2:4] * water.TOP_SPEED)
 
 
 def _near_and_far(rows: Array) -> Array:
@@ -78,7 +85,14 @@ def water_family() -> MapFamily:
         balls = rows[..., 4:].reshape(*rows.shape[:-1], len(water.COLOURS), water.BALLS_EACH, 4)
         return Scene(rows[..., :4], jnp.concatenate([_near_and_far(balls[..., :2]), balls[..., 2:]], axis=-1))
 
-    return MapFamily(_arena(water, water.COLOURS, reset, water.OBSERVATION), scene, np.asarray)
+    def state(row: Array) -> water.WaterState:
+        agent, velocity = _agent(row)
+        balls = row[4:].reshape(water.BALLS, 4)
+        places, drifts = agent + balls[:, :2] * water.ARENA, velocity + balls[:, 2:] * (water.TOP_SPEED + water.BALL_SPEED)
+        near = jnp.square(places - agent).sum(axis=1) <= 4 * water.RADIUS**2
+        return water.WaterState(agent, velocity, places, drifts, near)
+
+    return MapFamily(_arena(water, water.COLOURS, reset, water.OBSERVATION), scene, np.asarray, state)
 
 
 def _arena(rules: ModuleType, features: tuple[str, ...], reset: Callable[[Array], Any], inputs: int) -> BatchedWorld:
@@ -132,8 +146,13 @@ def zones_family(count: int, walls: bool) -> MapFamily:
         things = rows[..., 4:cut] - np.tile(shift, (cut - 4) // 2)
         return np.concatenate([rows[..., :2] + shift, 0 * rows[..., 2:4], things, rows[..., cut:]], axis=-1)
 
+    def state(row: Array) -> zones.ZonesState:
+        agent, velocity = _agent(row)
+        places, gaps = jnp.round(row[4:] * water.ARENA)[: 2 * count].reshape(count, 2), row[4 + 2 * count :] * water.ARENA
+        return zones.ZonesState(agent, velocity, agent + places, jnp.round(gaps.reshape(2, 2, 3) if walls else gaps))
+
     names = tuple(f"z{i + 1}" for i in range(count))
-    return MapFamily(_arena(zones, names, reset, 4 + 2 * count + doors), scene, np.asarray, beside)
+    return MapFamily(_arena(zones, names, reset, 4 + 2 * count + doors), scene, np.asarray, state, beside)
 
 
 class LettersState(NamedTuple):
@@ -191,5 +210,9 @@ def _letters() -> MapFamily:
         cells = rows.reshape(*rows.shape[:-1], -1, 2).astype(jnp.int32)
         return Scene(rows[..., :0], jax.nn.one_hot(cells, side * side))
 
+    def state(row: Array) -> LettersState:
+        # The grid is a torus: whoever stands in its first cell stands anywhere.
+        return LettersState(jnp.int32(0), row.reshape(count, 2).astype(jnp.int32))
+
     world = BatchedWorld(2 * count, 4, LETTERS, reset, step, observe)
-    return MapFamily(world, scene, np.asarray, largest=side * side - 1)
+    return MapFamily(world, scene, np.asarray, state, largest=side * side - 1)

@@ -22,8 +22,9 @@ from errands.learners.engines.deep.host_envs import Spaces, host_envs_of
 from errands.learners.engines.deep.machine import MachineArrays, machine_arrays
 from errands.learners.engines.deep.network import Layers, TrainedWeights, fresh
 from errands.learners.engines.deep.team import OnDevice, Team, keys_of
+from errands.learners.engines.ways import Ways
 from errands.learners.schedule import Schedule
-from errands.tables import RUNNING, Floats
+from errands.tables import RUNNING, SUCCESS, Floats
 from errands.tasks.task import Task
 
 
@@ -41,6 +42,8 @@ class Lanes(NamedTuple):
 
     worlds: Any
     places: Standing
+    ways: Ways | None
+    """None where a method does not come back to them."""
 
 
 class Rollout(NamedTuple):
@@ -69,6 +72,7 @@ class TeamOfCopies(NamedTuple):
     """Weights, Adam's two moments, and updates so far."""
     positions: Standing
     worlds: Any
+    ways: Ways | None
     keys: Array
     step: Int[Array, ""]
 
@@ -101,6 +105,11 @@ class Copies(ABC):
         """What the weights become by a rollout."""
 
     @property
+    def revisits(self) -> float:
+        """The share of episodes that follow the shortest way found so far, up to somewhere on it."""
+        return 0.0
+
+    @property
     def machine(self) -> MachineArrays:
         """The machine."""
         return self.agent.machine
@@ -124,10 +133,6 @@ class Copies(ABC):
         other = running[jnp.floor(uniforms[:, 1] * len(running)).astype(jnp.int32)]
         return jnp.where(uniforms[:, 0] < self.config.elsewhere, other, 0).astype(jnp.int32)
 
-    def goes_on(self, status: Int[Array, " E"], ends: Bool[Array, " E"]) -> Bool[Array, " E"]:
-        """Whether a copy takes on another machine state, and its world goes on: where its task is over it begins anew."""
-        return jnp.zeros_like(ends)
-
     def passed(
         self, loss: Any, trained: TrainedWeights, parts: tuple[Array, ...], number: Array, key: Array, longest: float = 10.0
     ) -> TrainedWeights:
@@ -150,32 +155,40 @@ class OnDeviceCopies:
         # A number that no pass ever has.
         first, second = jax.random.split(jax.random.fold_in(key, 2**31 - 1))
         worlds, zero = jax.vmap(self.world.start)(jax.random.uniform(second, (envs,))), jnp.zeros(envs, jnp.int32)
-        return self.copies.agent.low.init(first), Lanes(worlds, Standing(zero, zero))
+        ways = Ways.none(envs, self.copies.longest) if self.copies.revisits else None
+        return self.copies.agent.low.init(first), Lanes(worlds, Standing(zero, zero), ways)
 
     def step(self, layers: Layers, lanes: Lanes, uniforms: Float[Array, "E draws"]) -> tuple[Lanes, Rollout]:
         """A step of every copy."""
-        copies, (worlds, (state, time)) = self.copies, lanes
+        copies, (worlds, (state, time), ways) = self.copies, lanes
         seen = jax.vmap(self.world.observe)(worlds)
-        mine, other = jnp.split(uniforms, [copies.draws], axis=1)
+        mine, other, more = jnp.split(uniforms, [copies.draws, copies.draws + 4], axis=1)
         action = copies.act(layers, seen, state, mine)
+        if ways is not None:
+            action = ways.action(action, time)
         after, label, ends, signals = jax.vmap(self.world.step)(worlds, action, other[:, 0])
         following = jax.vmap(self.world.observe)(after)
         reached = jnp.asarray(copies.machine.table.next)[state, label]
         status = jnp.asarray(copies.machine.table.status)[reached]
-        roams = copies.goes_on(status, ends)
-        over = ((status != RUNNING) & ~roams) | ends | (time + 1 >= copies.longest)
+        over = (status != RUNNING) | ends | (time + 1 >= copies.longest)
         fresh = jax.vmap(partial(begun, self.world))(after, other[:, 1])
-        places = Standing(jnp.where(over | roams, copies.begin(other[:, 2:]), reached), jnp.where(over, 0, time + 1))
+        drawn = copies.begin(other[:, 2:])
+        if ways is not None:
+            ways, back = ways.after(action, time, over, status == SUCCESS, copies.revisits, more)
+            drawn = jnp.where(back, 0, drawn)
+            ways = ways._replace(whole=jnp.where(over, drawn == 0, ways.whole))
+        places = Standing(jnp.where(over, drawn, reached), jnp.where(over, 0, time + 1))
         rollout = Rollout(seen, action, state, label, ends, over, signals, following)
-        return Lanes(either(over, fresh, after), places), rollout
+        return Lanes(either(over, fresh, after), places, ways), rollout
 
     def iterate(self, number: Array, key: Array, trained: TrainedWeights, lanes: Lanes) -> tuple[TrainedWeights, Lanes]:
         """A rollout of every copy, and what it teaches."""
         c = self.copies.config
         # Chance depends on the seed and the number of the pass alone: stopping, or resuming, changes nothing.
         first, second = jax.random.split(jax.random.fold_in(key, number))
-        # Those of the action, two for the world, two for the machine state of an episode.
-        uniforms = jax.random.uniform(first, (c.rollout, c.envs, self.copies.draws + 4))
+        # Those of the action, two for the world, two for the machine state of an episode, two for the way that it follows.
+        draws = self.copies.draws + (6 if self.copies.revisits else 4)
+        uniforms = jax.random.uniform(first, (c.rollout, c.envs, draws))
         lanes, rollout = jax.lax.scan(partial(self.step, trained.weights), lanes, uniforms)
         return self.copies.study(trained, rollout, number, second), lanes
 
@@ -198,10 +211,10 @@ class CopiesTeam(OnDevice):
 
 @partial(jax.jit, static_argnums=0)
 def _first(loop: OnDeviceCopies, keys: Array) -> TeamOfCopies:
-    layers, (worlds, places) = jax.vmap(loop.first)(keys)
+    layers, (worlds, places, ways) = jax.vmap(loop.first)(keys)
     trained = jax.vmap(fresh)(layers)
     training = (trained.weights, trained.mean, trained.square, trained.updates)
-    return TeamOfCopies(AgentState(trained.target, ()), training, places, worlds, keys, jnp.int32(0))
+    return TeamOfCopies(AgentState(trained.target, ()), training, places, worlds, ways, keys, jnp.int32(0))
 
 
 @partial(jax.jit, static_argnums=(0, 1), donate_argnums=2)
@@ -217,11 +230,12 @@ def _advance(loop: OnDeviceCopies, together: bool, team: TeamOfCopies, passes: I
         )
         return trained
 
-    seeds = (team.keys, team.agent_states.trained, team.training, Lanes(team.worlds, team.positions))
+    seeds = (team.keys, team.agent_states.trained, team.training, Lanes(team.worlds, team.positions, team.ways))
     # One after the other a processor is twice as quick, whose products of stacked matrices are slow.
-    trained, (worlds, places) = jax.vmap(one)(seeds) if together else jax.lax.map(one, seeds)
+    trained, (worlds, places, ways) = jax.vmap(one)(seeds) if together else jax.lax.map(one, seeds)
     training = (trained.weights, trained.mean, trained.square, trained.updates)
-    return TeamOfCopies(AgentState(trained.target, ()), training, places, worlds, team.keys, team.step + passes * multiple)
+    step = team.step + passes * multiple
+    return TeamOfCopies(AgentState(trained.target, ()), training, places, worlds, ways, team.keys, step)
 
 
 # Static arguments of compiled functions, compared by identity: asked again they are the same ones, so nothing is compiled twice.

@@ -52,9 +52,9 @@ class HostCopiesTeam(OnHost):
         spaces = envs.senses.spaces
         super().__init__(standardised(copies, spaces), envs, seeds)
         self.copies, self.continuous = copies, spaces.continuous
-        if roam := getattr(copies.config, "roam", 0.0):
-            name = copies.machine.task.name
-            raise ConfigError(f"roam is {roam}, but the world of '{name}' is stepped on the host, where every success is an end")
+        if share := copies.revisits:
+            where = f"that of '{copies.machine.task.name}' is stepped on the host"
+            raise ConfigError(f"revisit is {share}; it needs a world on the device, and {where}")
         envs.limit = copies.longest
         with self.on_device():
             keys = keys_of(seeds)

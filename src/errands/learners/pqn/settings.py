@@ -12,16 +12,16 @@ from errands.learners.method import Row
 class PQNConfig(CopiesConfig, LadderConfig):
     """Settings of PQN; steps count those of all environments."""
 
-    roam: float = 0.0
-    """Share of copies that go on in a random machine state where their task has succeeded, so that every order is seen."""
+    revisit: float = 0.0
+    """Share of episodes that follow the shortest way found so far, up to somewhere on it, and go on from there."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._probabilities("roam")
+        self._probabilities("revisit")
 
 
 PRESETS = (
-    Row({"trace": 0.9, "minibatches": 8, "alpha": "0.001..0.00001@0,1000000"}, world="water"),
+    Row({"trace": 0.9, "minibatches": 8, "alpha": "0.001..0.00001@0,1000000", "gamma": 0.95, "revisit": 0.5}, world="water"),
     *ON_HOST,
     Row({"trace": 0.9, "minibatches": 10}, when=on_host),
 )

@@ -10,7 +10,7 @@ from typing import cast
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from errands.errors import TaskError
 from errands.learners.engines.batched import followed, init_normal, ladder, lambda_returns, normed
@@ -21,7 +21,6 @@ from errands.learners.engines.deep.host_envs import Spaces
 from errands.learners.engines.deep.machine import MachineArrays
 from errands.learners.engines.deep.network import Layers, TrainedWeights
 from errands.learners.pqn.settings import PQNConfig
-from errands.tables import SUCCESS
 
 
 # Letters in shapes: T steps, E environments, U machine states, A actions. All is about one seed.
@@ -90,9 +89,10 @@ class PQN(Copies):
         other = jnp.floor(uniforms[:, 1] * self.values.actions).astype(jnp.int32)
         return jnp.where(explores, other, jnp.argmax(own, axis=1))[:, None].astype(jnp.float32)
 
-    def goes_on(self, status: Int[Array, " E"], ends: Bool[Array, " E"]) -> Bool[Array, " E"]:
-        """A copy that roams takes on another machine state where it has succeeded, and its world goes on."""
-        return (jnp.arange(self.config.envs) < self.config.roam * self.config.envs) & (status == SUCCESS) & ~ends
+    @property
+    def revisits(self) -> float:
+        """As set."""
+        return self.config.revisit
 
     def returns(self, layers: Layers, rollout: Rollout) -> Float[Array, "T E U"]:
         """For every machine state the return of each step along what was done, cut where another action looks better to it."""

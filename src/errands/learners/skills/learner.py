@@ -20,6 +20,7 @@ from errands.learners.engines.deep.network import Layers
 from errands.learners.engines.deep.saving import FINITE, MAX_STEPS, named
 from errands.learners.engines.deep.team import chosen_device
 from errands.learners.skills.errand import Aim, Errand
+from errands.learners.skills.imagination import ROUNDS, Way, imagine
 from errands.learners.skills.network import ROLES, RoleValues, action_values
 from errands.learners.skills.settings import SkillsConfig
 from errands.learners.skills.training import SkillsState, advance, begin, practice_of
@@ -83,8 +84,33 @@ class SkillsPolicy:
             memory[1] if isinstance(memory, tuple) and memory[0] == state else policy.aim(row, state)
             for row, state, memory, policy in zip(rows, states, memories, policies, strict=True)
         ]
+        if self.config.imagined:
+            plans = self._plans(rows, states, aims, memories)
+            return [(plan[0], (state, aim, plan[1:])) for plan, state, aim in zip(plans, states, aims, strict=True)]
         values = self._values(rows, [[aim] for aim in aims])[:, 0]
         return [(int(best), (state, aim)) for best, state, aim in zip(values.argmax(axis=-1), states, aims, strict=True)]
+
+    def _plans(
+        self, rows: NDArray[np.float32], states: Sequence[State], aims: Sequence[Aim], memories: Sequence[Hashable]
+    ) -> list[tuple[int, ...]]:
+        """The actions that are meant next, imagined anew where the machine's state is new or none are left."""
+        plans = [memory[2] if isinstance(memory, tuple) else () for memory in memories]
+        kept = [isinstance(memory, tuple) and memory[0] == state for memory, state in zip(memories, states, strict=True)]
+        new = [i for i, plan in enumerate(plans) if not (kept[i] and plan)]
+        if new:
+            picks, roles = self._asked([[aims[i]] for i in new])
+            held = np.zeros((len(picks), self.config.cut), np.int32)
+            for row, i in zip(held, new, strict=False):
+                row[: len(plans[i])] = plans[i]
+            lengths = np.zeros(len(picks), np.int32)
+            lengths[: len(new)] = [len(plans[i]) for i in new]
+            seen = jax.vmap(self.family.state)(np.pad(rows[new], ((0, len(picks) - len(new)), (0, 0)), mode="edge"))
+            count = max(2, self.config.imagined // ROUNDS)
+            known = Way(jnp.asarray(held), jnp.asarray(lengths))
+            ways = imagine(self.family.world, self.net, count, self.layers, seen, roles[:, 0], picks[:, 0], known)
+            for i, actions, length in zip(new, np.asarray(ways.actions), np.asarray(ways.length), strict=False):
+                plans[i] = tuple(actions[: max(int(length), 1)].tolist())
+        return plans
 
     def aim(self, row: NDArray[np.float32], state: State) -> Aim:
         """What to go for in a state of the machine: all that it asks for, or the next three of a planned order."""
@@ -124,11 +150,11 @@ class SkillsPolicy:
         logs: NDArray[np.float64] = np.log(np.clip(values, LEAST, 1.0).astype(np.float64))
         return 1 + logs / math.log(self.config.gamma)
 
-    def _values(self, rows: NDArray[np.float32], aims: Sequence[Sequence[Aim]]) -> NDArray[np.float32]:
-        """The values of the actions, [rows, errands, actions]."""
+    def _asked(self, aims: Sequence[Sequence[Aim]]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+        """Errands as arrays [rows, errands, slots]: the numbers of features, and their roles."""
         # Sizes are powers of two, so that few are compiled.
         slots = _even(max(sum(map(len, aim)) for own in aims for aim in own))
-        shape = _even(len(rows)), _even(max(map(len, aims))), slots
+        shape = _even(len(aims)), _even(max(map(len, aims))), slots
         picks, roles = np.zeros(shape, np.int32), np.zeros((*shape, len(ROLES)), np.bool_)
         for i, own in enumerate(aims):
             for j, aim in enumerate(own):
@@ -137,11 +163,21 @@ class SkillsPolicy:
                     for k in part:
                         picks[i, j, slot], roles[i, j, slot, role] = k, True
                         slot += 1
-        padded = np.pad(rows, ((0, shape[0] - len(rows)), (0, 0)))
+        return picks, roles
+
+    def _values(self, rows: NDArray[np.float32], aims: Sequence[Sequence[Aim]]) -> NDArray[np.float32]:
+        """The values of the actions, [rows, errands, actions]."""
+        picks, roles = self._asked(aims)
+        padded = np.pad(rows, ((0, len(picks) - len(rows)), (0, 0)))
         return np.asarray(action_values(self.net, self.layers, padded, roles, picks))[: len(rows), : len(aims[0])]
 
     def exported(self) -> Exported:
         """What a policy file holds of it: the network as a program, with a row of roles for each machine state."""
+        if self.config.imagined:
+            raise TaskError(
+                f"skills act in '{self.task.name}' by episodes that they imagine, which policy files cannot; "
+                "train with imagined=0, or keep the run folder instead"
+            )
         states = unfold_agenda(self.task.machine, MAX_EXPORTED).states
         roles = np.zeros((len(states), len(self.errand.names), len(ROLES)), np.bool_)
         for row, state in zip(roles, states, strict=True):

@@ -26,12 +26,15 @@ class SkillsConfig(LadderConfig):
     epsilon_high: float = 0.4
     most: int = 6
     """Features that an errand of training asks for at once; where a machine has more open, their order is planned."""
+    imagined: int = 512
+    """Episodes imagined, in the rules of the world, whenever the machine's state is new; 0 acts by the network alone."""
     cut: int = 160
     """Steps of a copy on a map; its errands follow one another."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._at_least(1, "errands", "embed", "most")
+        self._not_negative("imagined")
 
 
 PRESETS = (

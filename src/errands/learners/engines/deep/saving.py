@@ -82,6 +82,9 @@ def _bounds(name: str, agent: ActingAgent, width: int) -> tuple[str, Any, Any]:
         low: Any = agent.low.low if isinstance(agent.low, Standardised) else agent.low
         bounds = (0.0, low.net.outputs - 1.0) if agent.low.discrete else (-1.0, 1.0)
         return "the actions about to be taken", *bounds
+    if name in ("ways.trail", "ways.way"):
+        copies: Any = agent.low
+        return "the actions of an episode or a way", 0, copies.actions - 1
     if name == "positions.state":
         return "the machine state of each seed", 0, states - 1
     if name == "worlds" and machine.task.finite is not None:
@@ -102,9 +105,9 @@ def _bounds(name: str, agent: ActingAgent, width: int) -> tuple[str, Any, Any]:
         return known["square"]
     if last in known:
         return known[last]
-    if last in ("used", "exploited", "clean", "touching"):
+    if last in ("used", "exploited", "clean", "touching", "whole"):
         return f"flags: {last}", None, None
-    whole = last in ("entered", "choices", "grounded", "replayed", "episodes", "ended", "since")
+    whole = last in ("entered", "choices", "grounded", "replayed", "episodes", "ended", "since", "led", "length")
     return (f"a count: {last}", 0, MAX_COUNT) if whole else (f"numbers of {name}", -FINITE, FINITE)
 
 
