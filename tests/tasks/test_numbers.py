@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import random
 from collections import deque
 from pathlib import Path
@@ -14,7 +13,6 @@ import pytest
 
 import errands
 from errands import Task
-from errands.cli import main
 from errands.errors import SpecError, TaskError
 from errands.learners import LEARNERS
 from errands.worlds.grid_world import GridWorld
@@ -347,14 +345,3 @@ def test_every_learner_takes_gauges_and_its_policy_file_acts_as_it_does(learner:
         agent.see(observation, info)
         steps += 1
     assert (steps, agent.success) == ((20, False) if learner in ("pqn", "ppo") and not run.certificate.success else (8, True))
-
-
-def test_an_episode_with_a_gauge_is_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    run = errands.train(Task("yard", YARD, SHIFT), "scout", steps=2_000, name="yard")
-    assert run.certificate.length == run.certificate.optimum == 8
-    assert main(["export", "yard", "--csv", "yard.csv"]) == 0
-    rows = list(csv.DictReader(Path("yard.csv").read_text(encoding="utf-8").splitlines()))
-    assert [row["state"] for row in rows] == ["u0"] * 8 + ["u1"]
-    assert rows[3]["label"] == "3{y,steps_left=17,fuel=18}y"
-    assert rows[8]["label"] == "8{steps_left=12,fuel=13}"

@@ -46,9 +46,12 @@ def register(method: Method) -> None:
 def default_learner(task: Task) -> str:
     """The learner used when none is named: the first method that is the default for this kind of world."""
     kind = "networks" if not is_finite(task) else "rewards" if task.paid_beside_success else "tables"
-    # A row of values for each set of subtasks that are still to be done: from seven on these are too many to be quick.
-    if kind == "networks" and len(task.machine.subtasks) <= 6 and importlib.util.find_spec("jax") and task.batched is not None:
-        kind = "batched"
+    if kind == "networks" and importlib.util.find_spec("jax") and task.batched is not None:
+        # A row of values for each set of subtasks that are still to be done: from seven on these are too many to be quick.
+        if len(task.machine.subtasks) <= 6:
+            kind = "batched"
+        elif task.world.family is not None and not task.machine.gauges and not task.paid_beside_success:
+            kind = "families"
     return next(name for name, method in LEARNERS.items() if method.default_for == kind)
 
 

@@ -93,6 +93,8 @@ class Form:
     """With networks that train in a way of their own: what makes their teams, `teams(task, method, settings, seeds)`."""
     success_alone: bool = False
     """Whether it looks at success alone, whatever else the machine pays."""
+    most_states: float = 2**64
+    """States of an agenda machine up to which it is practical, where it keeps, trains or plans something for each of them."""
     networks: bool = False
     """Whether it trains networks although its seeds are trained one by one."""
 
@@ -139,7 +141,7 @@ class Method:
     """Whether each budget is a run of its own, evaluated at its end, so that no curve joins two."""
     stops_when_proved: bool = False
     """Whether it ends by itself once it has proved its policy; `steps` is then the most that it may take."""
-    default_for: Literal["tables", "rewards", "batched", "networks"] | None = None
+    default_for: Literal["tables", "rewards", "batched", "families", "networks"] | None = None
     """Where it is taken if no learner is named: in worlds with tables, in those whose machine pays for more than success, ..."""
     per_state: tuple[float, int] | None = None
     """Where it updates every machine state: nanoseconds for each of them in a step, and its tables of the size of Q."""

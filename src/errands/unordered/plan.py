@@ -18,10 +18,6 @@ from errands.tasks.catalogue import load
 
 PQN, SKILLS = PanelMethod("pqn", ours=True), PanelMethod("skills", ours=True)
 """Methods with thousands of copies of a world: they take many more steps, in less time."""
-PER_STATE = {"crm": 10_000, "hrm": 10_000, "dirl": 10_000, "qcorm-plus": 1 << 19}
-"""Learners that keep, train or plan something for every state of the agenda machine, also with tables: the most states."""
-HEADS, LISTED = 1_024, 70_000
-"""States of an agenda machine up to which networks have a head for each, and up to which networks by objective list them."""
 
 
 class Domain(NamedTuple):
@@ -133,9 +129,9 @@ def _unfit(task: str, method: PanelMethod, choice: Choice) -> str:
     """Why a method is not run on a task; empty where it is."""
     if "tuned" not in choice.presets_of(method):
         return "it was not chosen"
-    if method.learner in ("scout", "skills") or method in own(by_networks(task)):
+    if method in own(by_networks(task)):
         return ""
-    states, most = size(load(task).machine).agenda, PER_STATE.get(method.learner, 2**64)
-    if by_networks(task):
-        most = LISTED if method.learner.startswith("qcorm") else HEADS
+    known = LEARNERS[method.learner]
+    form = known.deep if by_networks(task) else known.tabular
+    states, most = size(load(task).machine).agenda, form.most_states if form else 0
     return f"its agenda machine has {states:,} states, more than {most:,}" if states > most else ""

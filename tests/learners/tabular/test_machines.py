@@ -21,7 +21,7 @@ from errands.machines import NumericRM, size, unfold_agenda, unfold_boolean
 from errands.policies.tables import MachinePolicy
 from errands.tables import RUNNING
 from errands.tasks import Task, load
-from errands.tasks.phrases import any_order
+from errands.tasks.phrases import any_order, parse_phrase
 
 
 def test_boolean_qrm_runs_at_eight_boxes_on_the_states_that_it_met() -> None:
@@ -78,8 +78,10 @@ def test_names_and_machines_are_checked() -> None:
     with pytest.raises(ConfigError, match="takes a QRMConfig"):
         make_learner(load("figure-1"), "qrm", config=QCoRMConfig())
     assert default_learner(load("figure-1")) == "scout"
-    # Batched worlds: PQN has a row of values for each set of open subtasks, so up to six of them.
-    assert [default_learner(load(name)) for name in ("water-5", "zones-6", "zones-7")] == ["pqn", "pqn", "qcorm-plus"]
+    # Batched worlds: PQN has a row of values for each set of open subtasks, so up to six of them. Skills do not count steps.
+    assert [default_learner(load(name)) for name in ("water-5", "zones-6", "zones-7")] == ["pqn", "pqn", "skills"]
+    counted = parse_phrase(f"within(300, any_order({', '.join(f'z{i}' for i in range(1, 8))}))")
+    assert default_learner(Task("counted", load("zones-7").world, counted)) == "qcorm-plus"
     assert default_learner(Task.from_env("CartPole-v1", {"left": {"index": 0, "below": 0}}, "sequence(left)")) == "qcorm-plus"
     assert {"qrm", "crm", "hrm", "qcorm", "qcorm-0", "qcorm-plus", "scout", "dirl"} <= set(LEARNERS)
 

@@ -7,9 +7,13 @@ _DEEP = Form(
     "errands.learners.hrm.settings:DeepHRMConfig",
     "errands.learners.hrm.settings:DEEP",
     "errands.learners.hrm.deep:agent",
+    most_states=1_024,
 )
 _TABULAR = Form(
-    "errands.learners.hrm.tabular:HRM", "errands.learners.hrm.settings:HRMConfig", "errands.learners.hrm.settings:TABULAR"
+    "errands.learners.hrm.tabular:HRM",
+    "errands.learners.hrm.settings:HRMConfig",
+    "errands.learners.hrm.settings:TABULAR",
+    most_states=10_000,
 )
 METHODS = (
     Method(

@@ -8,6 +8,7 @@ _FORM = Form(
     f"{_SETTINGS}:PPOConfig",
     f"{_SETTINGS}:PRESETS",
     teams="errands.learners.ppo.team:team",
+    most_states=1_024,
 )
 METHODS = (
     Method(

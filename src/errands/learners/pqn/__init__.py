@@ -8,6 +8,7 @@ _FORM = Form(
     f"{_SETTINGS}:PQNConfig",
     f"{_SETTINGS}:PRESETS",
     teams="errands.learners.pqn.team:team",
+    most_states=1_024,
 )
 METHODS = (
     Method(

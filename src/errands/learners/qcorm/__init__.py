@@ -8,6 +8,7 @@ _DEEP, _DEEP_0 = (
         f"errands.learners.qcorm.settings:{config}",
         "errands.learners.qcorm.settings:DEEP",
         "errands.learners.qcorm.deep:agent",
+        most_states=70_000,
     )
     for config in ("DeepQCoRMConfig", "DeepQCoRM0Config")
 )

@@ -7,12 +7,14 @@ _DEEP = Form(
     "errands.learners.qcorm_plus.settings:DeepPlusConfig",
     "errands.learners.qcorm_plus.settings:DEEP",
     "errands.learners.qcorm_plus.deep:agent",
+    most_states=70_000,
 )
 _TABULAR = Form(
     "errands.learners.qcorm_plus.tabular:QCoRMPlus",
     "errands.learners.qcorm_plus.settings:QCoRMPlusConfig",
     "errands.learners.qcorm_plus.settings:TABULAR",
     success_alone=True,
+    most_states=1 << 19,
 )
 METHODS = (
     Method(

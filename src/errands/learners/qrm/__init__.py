@@ -8,13 +8,14 @@ _DEEP = Form(
     "errands.learners.engines.deep.config:NStepConfig",
     f"{_SETTINGS}:DEEP",
     "errands.learners.qrm.deep:agent",
+    most_states=1_024,
 )
 METHODS = tuple(
     Method(
         name,
         about,
         "Section 5, baselines",
-        Form(f"errands.learners.qrm.tabular:{learner}", f"{_SETTINGS}:QRMConfig", f"{_SETTINGS}:TABULAR"),
+        Form(f"errands.learners.qrm.tabular:{learner}", f"{_SETTINGS}:QRMConfig", f"{_SETTINGS}:TABULAR", most_states=most),
         _DEEP,
         machines=("agenda", "boolean"),
         default_for="rewards" if per_state else None,
@@ -22,8 +23,8 @@ METHODS = tuple(
         looks=((" agenda", colour, "-", marks[0]), (" boolean", colour, ":", marks[1])),
         order=order,
     )
-    for name, about, learner, per_state, colour, marks, order in (
-        ("qrm", "Q-learning over world x machine", "QRM", None, "sky", "<>", 1),
-        ("crm", "QRM with counterfactual steps in every machine state", "CRM", (0.2, 1), "blue", "^v", 2),
+    for name, about, learner, per_state, most, colour, marks, order in (
+        ("qrm", "Q-learning over world x machine", "QRM", None, 2**64, "sky", "<>", 1),
+        ("crm", "QRM with counterfactual steps in every machine state", "CRM", (0.2, 1), 10_000, "blue", "^v", 2),
     )
 )
