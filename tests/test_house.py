@@ -11,10 +11,10 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "errands"
 
-LINES = 48_120
+LINES = 48_135
 """Of src, all in all. What comes in is paid for by what goes out."""
 BUDGET = {
-    "analysis": 634, "cli": 2177, "kernels": 1785, "learners": 17244, "machines": 2831, "oracle": 1774, "paper": 1894,
+    "analysis": 634, "cli": 2177, "kernels": 1799, "learners": 17245, "machines": 2831, "oracle": 1774, "paper": 1894,
     "plots": 2056, "policies": 1436, "runs": 4769, "tasks": 3490, "unordered": 295, "viewer": 1904, "worlds": 4813,
 }  # fmt: skip
 """Lines of each package at most; whoever raises one says in the commit why."""

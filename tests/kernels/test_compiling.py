@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 
@@ -15,6 +17,7 @@ from errands import kernels
 from errands.kernels.stepping import advance, lowest_bit, start
 from errands.learners import make_learner
 from errands.learners.qcorm import kernel as qcorm
+from errands.learners.scout.kernel import memory
 from errands.tables import RandomGenerator
 from errands.tasks import load
 
@@ -131,6 +134,19 @@ def test_whole_numbers_of_all_widths_share_one_compiled_kernel() -> None:
     learner.evaluate()
     for kernel in (advance, qcorm.enlist, qcorm.enlist_bits):
         assert all(not str(kind).startswith(("int32", "Literal")) for kinds in kernel.overloads for kind in kinds)
+
+
+@pytest.mark.skipif(kernels.PLAIN or os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="reads intermediate code")
+def test_only_inner_code_is_inlined_whoever_calls_it() -> None:
+    """Numba takes what a kernel does not say over from the one that calls it; the caller is inlined here."""
+    scout = make_learner(load("figure-1"), "scout")
+    mask = scout.agent.mask
+    memory.advance.compile(tuple(map(numba.typeof, (scout.lowering.machine, 0, mask, 0, mask))))
+    for kernel, inlined in ((memory.advance, True), (memory.advance_ruled, False)):
+        (code,) = (compiled.library.get_llvm_str() for compiled in kernel.overloads.values())
+        (head,) = (line for line in code.splitlines() if line.startswith("define") and f"{kernel.__name__}B" in line)
+        attributes = dict(re.findall(r"attributes (#\d+) = (.*)", code))
+        assert any("alwaysinline" in attributes[group] for group in re.findall(r"#\d+", head)) == inlined
 
 
 def entry_in(cache: Path) -> Path:

@@ -195,8 +195,11 @@ class Repeated:
 
 
 # The numpy error model divides without asking for zero; None leaves checks of bounds to NUMBA_BOUNDSCHECK. Inner code counts no
-# references, so it must not be called from Python: there an entry, which does, stands before it.
-_OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy", "boundscheck": None, "no_cfunc_wrapper": True}
+# references, so it must not be called from Python: there an entry, which does, stands before it. What is not said is taken over
+# from the kernel that calls: without "forceinline" all that inner code calls would be inlined.
+_OPTIONS = {
+    "nopython": True, "nogil": True, "error_model": "numpy", "boundscheck": None, "no_cfunc_wrapper": True, "forceinline": False,
+}  # fmt: skip
 _INNER = {**_OPTIONS, "no_cpython_wrapper": True, "forceinline": True, "_nrt": False}
 
 

@@ -1,8 +1,8 @@
 """How a numba that is known compiles the kernels: less often than by itself.
 
-Two things keep the first run short. A kernel that other kernels call is kept as intermediate code, and is optimised
+Three things keep the first run short. A kernel that other kernels call is kept as intermediate code, and is optimised
 and made machine code only within what Python calls (`_Intermediate`, `Linker`). Kernels hand NamedTuples to each other
-whole (`_Tuple`).
+whole (`_Tuple`). Options are compared by what was set (`_Flags`).
 """
 
 # mypy: disable-error-code="no-untyped-call, attr-defined, call-arg, misc, untyped-decorator"
@@ -16,7 +16,7 @@ from typing import Any
 
 from numba.core import types
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
+from numba.core.compiler import Compiler, Flags
 from numba.core.compiler_machinery import register_pass
 from numba.core.datamodel import DataModelManager, default_manager
 from numba.core.datamodel.models import TupleModel
@@ -85,9 +85,20 @@ class _Lowering(NativeLowering):
         return True
 
 
+class _Flags(Flags):
+    """Options of a compilation, which numba compares thousands of times, and writes all of them into a dict for each."""
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Flags) and self._values == other._values
+
+
 class _KernelCompiler(Compiler):
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
+        self.state.flags = _Flags(self.state.flags)
         self.state.targetctx = _context(self.state.targetctx)
 
     def define_pipelines(self) -> list[Any]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from errands.kernels import hot
+from errands.kernels import hot, jit
 from errands.kernels.stepping import outcome, settled, unheld
 from errands.tables import FAILURE, RUNNING, SUCCESS, Codes, Flags, Floats, Ints, Masks, OrderTable, WorldTable
 
@@ -66,7 +66,7 @@ def entry_of(machine: ScoutMachine, u: int, mask: np.uint64, low: np.uint64) -> 
     return machine.row[u] + q
 
 
-@hot
+@jit
 def advance_ruled(machine: ScoutMachine, u: int, mask: Masks, label: int, after: Masks) -> int:
     """The same step as `advance` where rules hold subtasks back."""
     hit = unheld(machine.order, mask[0], machine.label_bits[label, 0] & machine.active[u, 0] & mask[0])
@@ -83,7 +83,8 @@ def advance_ruled(machine: ScoutMachine, u: int, mask: Masks, label: int, after:
 @hot
 def advance(machine: ScoutMachine, u: int, mask: Masks, label: int, after: Masks) -> int:
     """The entry that a step with this label reads; `after` receives the mask after the step."""
-    if machine.order.ruled:
+    # A step that hits none of the open subtasks completes nothing, whatever the rules are.
+    if machine.order.ruled and machine.label_bits[label, 0] & machine.active[u, 0] & mask[0] != ZERO:
         return advance_ruled(machine, u, mask, label, after)
     words = mask.shape[0]
     for w in range(words):
