@@ -13,6 +13,7 @@ import pytest
 
 import errands
 from errands import Task
+from errands.cli import main
 from errands.errors import SpecError, TaskError
 from errands.learners import LEARNERS
 from errands.worlds.grid_world import GridWorld
@@ -345,3 +346,14 @@ def test_every_learner_takes_gauges_and_its_policy_file_acts_as_it_does(learner:
         agent.see(observation, info)
         steps += 1
     assert (steps, agent.success) == ((20, False) if learner in ("pqn", "ppo") and not run.certificate.success else (8, True))
+
+
+def test_a_replay_tells_the_gauges_of_every_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = errands.train(Task("yard", YARD, SHIFT), "scout", steps=2_000, name="yard")
+    assert run.certificate.length == run.certificate.optimum == 8
+    assert main(["export", "yard", "--html", "yard.html"]) == 0
+    page = Path("yard.html").read_text(encoding="utf-8")
+    assert "3{y,steps_left=17,fuel=18}y" in page
+    assert "8{steps_left=12,fuel=13}" in page
+    assert "3{y,steps_left=16" not in page
