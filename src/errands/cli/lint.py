@@ -33,8 +33,6 @@ class Arguments:
 def run(arguments: Arguments) -> Answer:
     """Check the file, and read it back."""
     if arguments.schema:
-
-
         return Answer(json_schema(), json.dumps(json_schema(), indent=1))
     if arguments.file is None:
         raise ConfigError("errands lint needs the path of a task file, or --schema")

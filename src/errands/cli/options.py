@@ -96,7 +96,6 @@ def machine_named(name: str, map_seed: int = 0) -> NumericRM:
 def foreign_machine(name: str, text: str) -> NumericRM:
     """The machine of a text whose file has one of the endings of FOREIGN."""
     if name.endswith(".txt"):
-
         return parse_text2022(text)
 
     return from_multiagent_rm(parse_multiagent_rm(text))

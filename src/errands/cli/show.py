@@ -38,7 +38,6 @@ def run(arguments: Arguments) -> Answer:
     graph = picture(abstract_graph(numeric)) if kind == "graph" else graph_of(KINDS[kind](numeric))
     drawn = FORMATS[arguments.format](graph)
     if not isinstance(drawn, str):
-
         drawn = json.dumps(drawn, ensure_ascii=False, indent=1)
     machine = FORMATS["json"](graph)
     document = {"task": arguments.task, "as": kind, "states": len(graph.nodes), "machine": machine}

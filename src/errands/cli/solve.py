@@ -49,12 +49,10 @@ def run(arguments: Arguments) -> Answer:
         lines.append(f"actions: {' '.join(ACTIONS[action] for action in best.actions)}")
     lines += [f"method: {best.method}"] if best.method else []
     if arguments.one_policy_per_subtask:
-
         single = one_policy_per_subtask(task)
         document["one_policy_per_subtask"] = single.length
         lines.append(f"with one policy per subtask: {_length(single.length, 'no such policy succeeds')}")
     if task.layout is not None and best.path and task.layout.cells > max(best.path):
-
         lines += ["", grid_text(task.layout, best.path[0]).rstrip()]
     return Answer(document, "\n".join(lines), int(best.length is None))
 

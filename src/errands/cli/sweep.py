@@ -68,7 +68,6 @@ def run(arguments: Arguments) -> Answer:
         cells = [cell.model_dump(exclude={"folder"}) for cell, _ in expected.waiting]
         return Answer({"predicted": expected.document(), "cells": cells}, expected.table())
     if arguments.engine == "ray":
-
         require_ray()  # before a folder is made
     if arguments.name is not None:
         sweep = begin(blocks, RUNS / check_name(arguments.name), arguments.checkpoint_every)
