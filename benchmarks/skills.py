@@ -1,19 +1,22 @@
 """Skills on maps that they never saw: train seeds side by side, keep their weights, then play greedy episodes on many maps.
 
     python benchmarks/skills.py train water water.npz --seeds 10 --seconds 150 --set embed=64 --set width=256
-    python benchmarks/skills.py play water.npz water-5 water-3 "water: sequence(red, green, blue)" --maps 512
+    python benchmarks/skills.py optima optima.jsonl --maps 512
+    python benchmarks/skills.py play water.npz water-5 water-3 "water: sequence(red, green, blue)" --maps 512 --optima optima.jsonl
     python benchmarks/skills.py pqn pqn.json --seeds 10 --seconds 20 --task water-5 --map 0
     python benchmarks/skills.py gpu OUT --wheels FOLDER --seconds 400
 
 `train` stops after its seconds (compiling left out) and lets the step size fall to 2 % over them. `play` prints for each seed the
 success, and the mean length over the optimum: of worlds with tables it is computed, of Water read from --optima FILE (lines of JSON
-with balls, map and optimum). `pqn` writes every evaluation, and says after how many seconds all seeds succeed in at most 46 steps.
+with balls, map and optimum; `optima` writes it). Zones stand beside an order of a local search that is carried out exactly.
+`pqn` writes every evaluation, and says after how many seconds all seeds succeed in at most 46 steps.
 `gpu` runs these jobs on one GPU, one after the other, while the next ones are compiled.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import fcntl
 import json
@@ -22,6 +25,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +37,17 @@ GPU = {
     "letters": ["--share", "0.12", "--set", "embed=64", "--set", "width=128", "--set", "envs=512", "--set", "minibatches=4"],
 }
 """Jobs of one GPU call, with their shares of its seconds."""
+
+
+@contextlib.contextmanager
+def turn(path: str | None) -> Iterator[None]:
+    """One process after the other, where they share a file."""
+    if path is None:
+        yield
+        return
+    with Path(path).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def compiled(name: str, words: list[str], seeds: int, alpha: float) -> tuple[Any, Any, Any, Any]:
@@ -80,8 +95,7 @@ def train(args: argparse.Namespace) -> None:
     import jax.numpy as jnp
 
     said = {"family": args.family, "seeds": args.seeds, "compile_seconds": round(time.perf_counter() - begun, 1)}
-    with Path(args.lock).open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with turn(args.lock):
         begun, number, passes = time.perf_counter(), 0, 4
         while (spent := time.perf_counter() - begun) < args.seconds:
             rate = args.alpha * max(0.02, 1 - spent / args.seconds)
@@ -97,18 +111,30 @@ def train(args: argparse.Namespace) -> None:
     print(json.dumps(said), flush=True)
 
 
+def optima(args: argparse.Namespace) -> None:
+    """The exact optimum of Water with three and with five balls on every map, as lines of JSON."""
+    import errands
+
+    with Path(args.file).open("w") as file:
+        for balls in (3, 5):
+            for number in range(args.maps):
+                best = errands.optimum(errands.load(f"water-{balls}", number), orders=False).length
+                print(json.dumps({"balls": balls, "map": number, "optimum": best}), file=file, flush=True)
+
+
 def play(args: argparse.Namespace) -> None:
     """Greedy episodes of every seed on every map."""
     import errands
+    from errands.learners.scout.zones import tour_bounds
     from errands.tasks import Task
     from errands.tasks.phrases import parse_phrase
 
     saved = np.load(args.file)
     about = json.loads(str(saved["about"]))
-    optima = {}
+    known_optima: dict[tuple[str, int], Any] = {}
     for line in Path(args.optima).read_text().splitlines() if args.optima else ():
         row = json.loads(line)
-        optima[f"water-{row['balls']}", row["map"]] = row["optimum"]
+        known_optima[f"water-{row['balls']}", row["map"]] = row["optimum"]
     for name in args.tasks:
         kind, _, phrase = name.partition(":")
         tasks = [errands.load(kind, number) for number in range(args.maps)]
@@ -117,13 +143,14 @@ def play(args: argparse.Namespace) -> None:
             machine = errands.from_ltlf(formula) if any(sign in formula for sign in "&|!") else parse_phrase(formula)
             tasks = [Task(formula, task.world, machine) for task in tasks]
         if tasks[0].finite is not None:
-            optima |= {(name, k): errands.optimum(task, orders=False).length for k, task in enumerate(tasks)}
+            known_optima |= {(name, k): errands.optimum(task, orders=False).length for k, task in enumerate(tasks)}
+        known_optima |= {(name, k): bounds.upper for k, task in enumerate(tasks) if (bounds := tour_bounds(task)) is not None}
         shares, ratios, worst = [], [], 0.0
         for seed in range(about["seeds"] if args.seeds is None else args.seeds):
             begun = time.perf_counter()
             lengths = episodes(saved, about | {"settings": about["settings"] + args.set}, seed, tasks)
             done = {k: length for k, length in enumerate(lengths) if length}
-            known = {k: (length, optima[name, k]) for k, length in done.items() if (name, k) in optima}
+            known = {k: (length, known_optima[name, k]) for k, length in done.items() if (name, k) in known_optima}
             both = np.array(list(known.values()), float).reshape(-1, 2)
             shares.append(len(done) / len(tasks))
             row: dict[str, Any] = {"task": name, "seed": seed, "maps": len(tasks), "success": shares[-1]}
@@ -189,8 +216,7 @@ def pqn(args: argparse.Namespace) -> None:
     said: dict[str, Any] = {"compile_seconds": round(time.perf_counter() - begun, 1), "settings": words, "rows": []}
     team = DeepTeam(task, config, range(args.seeds), "pqn")
     spent = 0.0
-    with Path(args.lock).open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with turn(args.lock):
         while spent < args.seconds and team.step < args.steps:
             begun = time.perf_counter()
             team.advance(config.eval_every)
@@ -235,7 +261,7 @@ def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(required=True)
-    for verb in (train, play, pqn, gpu):
+    for verb in (train, play, optima, pqn, gpu):
         one = verbs.add_parser(verb.__name__)
         one.set_defaults(verb=verb)
         if verb is train:
@@ -253,7 +279,7 @@ def main() -> None:
         one.add_argument("--maps", type=int, default=512)
         one.add_argument("--optima")
         one.add_argument("--wheels")
-        one.add_argument("--lock", default=os.devnull)
+        one.add_argument("--lock")
     args = parser.parse_args()
     args.verb(args)
 
