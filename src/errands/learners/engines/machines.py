@@ -215,14 +215,14 @@ class CounterfactualLearner(TabularLearner):
         """A learner of a task whose machine states were trained as those of this one; all others are refused."""
         made: Any = type(self)
         new = made(task, config, seed, self.kind)
-        place = new.take_labels(self)
+        new.take_labels(self)
         pair = same_future(new.machine, lower(self.enumerated, new.world.labels, new.world.signals))
         if pair is None:
             raise TaskError(
                 f"{made.__name__} learns machine states, and none of the {len(self.enumerated):,} that it trained for "
                 f"'{self.task.name}' asks for {task.machine.phrase or 'this'}; use qcorm or scout, or train for it"
             )
-        new.take_rows(self, pair, place)
+        new.take_rows(self, pair)
         return Carried(new, f"the values of {len(np.unique(pair[pair >= 0])):,} of its {len(self.enumerated):,} machine states")
 
     def machine_states(self) -> MachineStates:

@@ -30,7 +30,7 @@ from errands.learners.base import (
 )
 from errands.learners.diary import Diary
 from errands.oracle.episode import play
-from errands.tables import Evaluation, Ints, RandomGenerator
+from errands.tables import Evaluation, RandomGenerator
 from errands.tasks.task import Task
 from errands.worlds.base import numbered, one_start
 from errands.worlds.saving import from_json, to_json
@@ -305,8 +305,8 @@ class TabularLearner(Learner):
         """Put the agent at the start of an episode, which a loop of no steps does where there is none."""
         self.loop(0)
 
-    def take_labels(self, other: TabularLearner) -> Ints:
-        """Know the labels that a learner of another task has met in the same world; also the other's state for each of ours."""
+    def take_labels(self, other: TabularLearner) -> None:
+        """Know the labels that a learner of another task has met in the same world; refuse one of another world."""
         if self.world.states != other.world.states:
             raise TaskError(
                 f"{type(self).__name__} learnt '{other.task.name}' by {other.world.states:,} states of the world, and "
@@ -315,7 +315,6 @@ class TabularLearner(Learner):
         if isinstance(self.world, SteppedWorld):
             self.world.labels[:] = other.world.labels
             self.relabel()
-        return np.arange(self.world.states, dtype=np.int32)
 
 
 def _labels(array: np.ndarray | None) -> list[frozenset[str]]:

@@ -113,7 +113,7 @@ class HRM(CounterfactualLearner):
         episode = self.play(self.world.table, self.machine, self.options, self.values, self.rates, rng)
         return episode
 
-    def take_rows(self, other: HRM, pair: Ints, place: Ints) -> None:
+    def take_rows(self, other: HRM, pair: Ints) -> None:
         """The values of another's options between machine states that are paired with ours."""
         firsts = (learner.options.first for learner in (self, other))
         from_, to = (np.repeat(np.arange(len(first) - 1), np.diff(first)) for first in firsts)
@@ -122,7 +122,7 @@ class HRM(CounterfactualLearner):
         for i, edge in enumerate(edges):
             if edge in number:
                 for name in ("q", "v", "controller"):
-                    getattr(self.values, name)[..., i] = getattr(other.values, name)[place, ..., number[edge]]
+                    getattr(self.values, name)[..., i] = getattr(other.values, name)[..., number[edge]]
 
     @property
     def policy(self) -> OptionPolicy:

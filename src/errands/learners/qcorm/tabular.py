@@ -209,7 +209,7 @@ class QCoRM(TabularLearner):
     def carry(self, task: Task, config: Any, seed: int) -> Carried:
         """A learner that pursues the same objectives in an order planned from what their values tell of the steps between."""
         new = type(self)(task, config, seed)
-        place = new.take_labels(self)
+        new.take_labels(self)
         completed = {name for _, _, name in self.known()}
         if strange := [name for name in new.objectives if name not in completed]:
             known = listed(sorted(completed)) if completed else "nothing"
@@ -218,7 +218,7 @@ class QCoRM(TabularLearner):
                 "use those, or train on for it: errands.train(task, start=run, steps=...)"
             )
         at = [self.objectives.index(name) for name in new.objectives]
-        new.values.q[:], new.values.v[:] = self.values.q[place][:, :, at], self.values.v[place][:, at]
+        new.values.q[:], new.values.v[:] = self.values.q[:, :, at], self.values.v[:, at]
         new.values.best_duration[:] = self.values.best_duration[at]
         # A value is gamma to the number of steps, times what the last of them is worth: that of the cell where it is taken.
         v, gamma = np.maximum(new.values.v, 1e-300), min(self.config.gamma, UNDISCOUNTED)

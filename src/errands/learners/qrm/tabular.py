@@ -149,9 +149,9 @@ class CRM(CounterfactualLearner):
         episode = self.play(self.world.table, self.machine, self.q, self.world.limit, rng)
         return episode
 
-    def take_rows(self, other: CRM, pair: Ints, place: Ints) -> None:
+    def take_rows(self, other: CRM, pair: Ints) -> None:
         """The values of another's machine states where they are paired with ours."""
-        self.q[:, :, pair >= 0] = other.q[place][:, :, pair[pair >= 0]]
+        self.q[:, :, pair >= 0] = other.q[:, :, pair[pair >= 0]]
 
     @property
     def policy(self) -> MachinePolicy:
