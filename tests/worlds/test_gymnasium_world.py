@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -303,3 +304,34 @@ def test_what_errands_chooses_itself_is_no_setting_of_an_environment(kwargs: dic
     """A window that opens and waits for every picture made `solve` of such a file hang."""
     with pytest.raises(SpecError, match=r"kwargs say .*, which errands chooses itself; "):
         Task.from_env("FrozenLake-v1", {"goal": [15]}, "goal", kwargs=kwargs)
+
+
+class Ordered(gym.Env[Any, Any]):
+    """A line whose observation is a dictionary that remembers its order."""
+
+    observation_space = gym.spaces.Dict({"at": gym.spaces.Discrete(5), "seen": gym.spaces.Box(0, 1, (2,), np.float32)})
+    action_space = gym.spaces.Discrete(2)
+
+    def _seen(self) -> Any:
+        return OrderedDict(at=self.at, seen=np.full(2, self.at / 4, np.float32))
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.at, self.taken = 0, iter(())  # an iterator cannot be copied: the environment is put back by its actions
+        return self._seen(), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self.at = min(4, self.at + int(action))
+        return self._seen(), 0.0, False, False, {}
+
+
+def test_an_environment_is_put_back_whatever_kind_of_dictionary_it_shows() -> None:
+    task = Task.from_env(Ordered, lambda o, a, n, i: {"end"} if n["at"] == 4 else set(), "end", limit=30)
+    env, other = task.world.env(), task.world.env()
+    env.reset(seed=3)
+    for action in (1, 0, 1):
+        seen, *_ = env.step(action)
+    saved = env.save()
+    other.restore(saved | {"before": dict(saved["before"])})  # what a file keeps of it
+    after, *_ = other.step(1)
+    assert (seen["at"], after["at"]) == (2, 3)

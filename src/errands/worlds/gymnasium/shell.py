@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.utils.env_checker import data_equivalence
 
 from errands.errors import TaskError, shown_briefly
 from errands.worlds.gymnasium.guard import (
@@ -260,7 +259,7 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
         for action in episode["actions"]:
             observation, *_ = self.step(action)
         self._stream.bit_generator.state = stream
-        if not data_equivalence(observation, saved["before"], exact=True):
+        if not _equal(observation, saved["before"]):
             raise TaskError(
                 f"the environment '{self.world.id}' went elsewhere when the same actions were taken again, so it cannot be "
                 "put back to where it was; let reset(seed=...) seed all of its randomness"
@@ -314,3 +313,12 @@ def _can_save(env: gym.Env[Any, Any]) -> bool:
     except Exception:  # noqa: BLE001 (a property of a user's that raises)
         return False
     return True
+
+
+def _equal(first: Any, second: Any) -> bool:
+    """Whether observations are the same in all that was saved of them, which is not the kind of dictionary."""
+    if isinstance(first, Mapping):
+        return isinstance(second, Mapping) and first.keys() == second.keys() and all(_equal(first[k], second[k]) for k in first)
+    if isinstance(first, tuple):
+        return isinstance(second, tuple) and len(first) == len(second) and all(map(_equal, first, second))
+    return bool(np.array_equal(first, second))
