@@ -15,7 +15,7 @@ LINES = 48_135
 """Of src, all in all. What comes in is paid for by what goes out."""
 BUDGET = {
     "analysis": 634, "cli": 2177, "kernels": 1799, "learners": 17245, "machines": 2831, "oracle": 1774, "paper": 1894,
-    "plots": 2056, "policies": 1436, "runs": 4769, "tasks": 3490, "unordered": 295, "viewer": 1904, "worlds": 4813,
+    "plots": 2056, "policies": 1436, "runs": 4769, "tasks": 3490, "unordered": 295, "viewer": 1904, "worlds": 4821,
 }  # fmt: skip
 """Lines of each package at most; whoever raises one says in the commit why."""
 LOOSE = 1022

@@ -30,7 +30,7 @@ class Ways(NamedTuple):
     @staticmethod
     def none(envs: int, longest: int) -> Ways:
         """Before the first step."""
-        trail, way = (jnp.zeros((rows, longest), jnp.int8) for rows in (envs, GROUPS))
+        trail, way = (jnp.zeros((rows, longest), jnp.int32) for rows in (envs, GROUPS))
         zero = jnp.zeros(envs, jnp.int32)
         return Ways(trail, zero == 0, zero, jnp.full(GROUPS, longest + 1, jnp.int32), way)
 
@@ -45,7 +45,7 @@ class Ways(NamedTuple):
     ) -> tuple[Ways, Bool[Array, " E"]]:  # fmt: skip
         """The ways after a step, and which of the copies whose episodes are over follow one in the next: this share of them."""
         longest, group = self.trail.shape[1], jnp.arange(len(time)) % GROUPS
-        trail = jnp.where(jnp.arange(longest) == time[:, None], action.astype(jnp.int8), self.trail)
+        trail = jnp.where(jnp.arange(longest) == time[:, None], action.astype(jnp.int32), self.trail)
         found = (self.whole & over & success) & (group == jnp.arange(GROUPS)[:, None])
         lengths = jnp.where(found, time + 1, longest + 1)
         least = lengths.min(axis=1)
