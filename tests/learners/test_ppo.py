@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -79,3 +81,29 @@ def test_choices_are_drawn_as_often_as_their_logits_say() -> None:
     likely, entropy = (np.asarray(part) for part in policy.likelihood(told, drawn))
     assert likely == pytest.approx(np.log(chances[np.asarray(drawn)[:, 0].astype(int)]), abs=1e-5)
     assert entropy == pytest.approx(np.full(10, -(chances * np.log(chances)).sum()), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("likely", "gained", "expected"),
+    [
+        # Ratios 2 and 1, advantages scaled to 1 and -1: the better one's gain is cut at 1.2.
+        ((np.log(2.0), 0.0), (3.0, 1.0), -(1.2 - 1.0) / 2),
+        # The worse one has become likelier: its loss is not cut.
+        ((0.0, np.log(2.0)), (3.0, 1.0), -(1.0 - 2.0) / 2),
+        # And less likely by half: its gain is cut at 0.8.
+        ((0.0, np.log(0.5)), (3.0, 1.0), -(1.0 - 0.8) / 2),
+    ],
+)
+def test_the_surrogate_is_clipped_from_the_side_that_gains_and_entropy_pays(likely, gained, expected) -> None:  # type: ignore[no-untyped-def]
+    """By pencil; values are half a step off, which adds 0.125, and an entropy of 2 earns 0.1 each."""
+    told = np.zeros((2, 3), np.float32)
+    policy = SimpleNamespace(
+        outputs=lambda layers, seen, state: (told, np.array([1.5, 1.5], np.float32)),
+        likelihood=lambda told, action: (np.array(likely, np.float32), np.array([2.0, 2.0], np.float32)),
+    )
+    method = SimpleNamespace(policy=policy, config=PPOConfig(clip=0.2, entropy=0.1))
+    none = np.zeros((2, 1), np.float32)
+    loss = PPO.loss.__wrapped__ if hasattr(PPO.loss, "__wrapped__") else PPO.loss
+    goal = np.array([1.0, 1.0], np.float32)
+    found = loss(method, [], none, np.zeros(2, np.int32), none, np.zeros(2, np.float32), np.array(gained, np.float32), goal)
+    assert float(found) == pytest.approx(expected + 0.125 - 0.2, abs=1e-5)
