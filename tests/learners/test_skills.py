@@ -13,6 +13,7 @@ jax = pytest.importorskip("jax")
 import errands  # noqa: E402
 from errands.errors import ConfigError, StoreError, TaskError  # noqa: E402
 from errands.learners.skills.errand import Aim, Errand  # noqa: E402
+from errands.learners.skills.imagination import Way, imagine  # noqa: E402
 from errands.learners.skills.learner import SkillsLearner, family_of  # noqa: E402
 from errands.learners.skills.network import ROLES, RoleValues  # noqa: E402
 from errands.learners.skills.settings import SkillsConfig  # noqa: E402
@@ -142,6 +143,26 @@ def test_imagined_episodes_shorten_ways_and_never_lengthen_them(run: Run) -> Non
     assert all(few <= many for few, many in zip(imagined, alone, strict=True))
     assert all(few >= least for few, least in zip(imagined, best, strict=True))
     assert sum(imagined) <= 1.15 * sum(best)
+
+
+def test_imagined_episodes_that_touch_what_is_avoided_count_as_failed() -> None:
+    """By hand: two steps to the right lead over what is avoided, around it there are four; a way that is known stays known."""
+    family = errands.load("letters").world.family
+    net = RoleValues.of(family, SMALL)
+    layers = net.init(jax.random.PRNGKey(0))
+    # On the torus `a` lies two cells to the right and `b` between.
+    cells = np.array([[2, 2], [1, 1], *[[40 + k // 2, 40 + k // 2] for k in range(10)]])
+    row = np.asarray(cells.ravel(), np.float32)
+    roles = np.zeros((1, 2, len(ROLES)), bool)
+    roles[0, 0, ROLES.index("open")], roles[0, 1, ROLES.index("avoid")] = True, True
+    seen = jax.tree.map(lambda part: part[None], family.state(row))
+    held = Way(np.zeros((1, 40), np.int32), np.zeros(1, np.int32))
+    way = imagine(family.world, net, 64, layers, seen, roles, np.array([[0, 1]]), held)
+    assert int(way.length[0]) >= 4
+    actions = np.zeros((1, 40), np.int32)
+    actions[0, :4] = 2, 1, 1, 0  # down, right, right, up
+    known = Way(actions, np.array([4], np.int32))
+    assert int(imagine(family.world, net, 2, layers, seen, roles, np.array([[0, 1]]), known).length[0]) == 4
 
 
 def test_a_policy_file_cannot_imagine(run: Run, tmp_path: Path) -> None:
