@@ -141,6 +141,22 @@ def test_a_rollout_on_the_host_is_what_the_machine_and_the_environments_say() ->
     assert whole.over.any()
 
 
+def test_on_the_host_episodes_begin_in_any_state_and_observations_are_scaled_by_what_was_seen() -> None:
+    team = stepped("pqn", elsewhere="1.0").team
+    begun = set[int]()
+    for _ in range(6):
+        rollout, rows = team._rollout()
+        over, state = np.asarray(rollout.over), np.asarray(rollout.state)
+        begun |= set(state[:, 1:][over[:, :-1]].tolist())
+        team.put(team.state._replace(rows=rows, step=team.state.step + 21))
+    running = set(np.flatnonzero(team.agent.machine.table.status == RUNNING).tolist())
+    assert len(running) == 3  # both open, left open, right open
+    assert begun == running
+    before = np.asarray(team.state.agent_states.trained.scale.mean).copy()
+    team.advance(21)
+    assert (np.asarray(team.state.agent_states.trained.scale.mean) != before).any(axis=-1).all()
+
+
 def test_what_the_host_cannot_do_is_told_in_a_sentence() -> None:
     with pytest.raises(TaskError, match=r"learner 'pqn' chooses among actions, and those of 'Pendulum-v1' are numbers; use ppo"):
         stepped("pqn", "Pendulum-v1")

@@ -68,3 +68,16 @@ def test_a_team_that_comes_back_to_its_ways_goes_on_to_the_same_bytes() -> None:
     resumed.advance(4_800)
     for name, array in whole.save().items():
         assert array.tobytes() == resumed.save()[name].tobytes(), name
+
+
+def test_the_step_size_falls_with_the_steps_of_all_copies() -> None:
+    """After 256 steps it is 0, and nothing is learnt any more."""
+    config = PQNConfig(envs=16, rollout=8, width=8, minibatches=2, alpha="0.002..0@0,256", eval_every=128)
+    team = DeepTeam(errands.load("figure-1"), config, (0,), "pqn").team
+    seen = []
+    for _ in range(4):
+        team.advance(128)
+        seen.append(np.asarray(team.state.training[0][0][0]).copy())
+    assert not np.array_equal(seen[0], seen[1])
+    assert np.array_equal(seen[1], seen[2])
+    assert np.array_equal(seen[2], seen[3])
