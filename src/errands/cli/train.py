@@ -27,7 +27,7 @@ class Arguments(OnMap, Quiet):
     task: Positional[str]
     """A catalogue name or the path of a task file."""
     learner: Positional[str | None] = None
-    """A name from 'errands learners'; without one: scout on finite worlds, pqn on batched ones, else qcorm-plus."""
+    """A name from 'errands learners'; by default scout or crm on finite worlds, pqn or skills on batched, else qcorm-plus."""
     steps: Count | None = None
     """Training steps of each seed; default: 1,000,000; for scout at most 20,000, or two for each pair of a larger world."""
     seeds: int | None = None

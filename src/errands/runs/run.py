@@ -274,7 +274,7 @@ def train(
     Parameters:
         task: a task, a catalogue name or the path of a task file; or an environment (its id, a function that makes it, or itself)
             with `features` and `phrase`.
-        learner: a name from `errands learners`; by default scout on finite worlds, pqn or skills on batched, qcorm-plus elsewhere.
+        learner: a name from `errands learners`; by default scout or crm on finite worlds, pqn, skills or qcorm-plus elsewhere.
         steps: training steps of each seed; 1,000,000 by default; for scout at most 20,000, or two for each pair of a larger world.
         seed: of everything random; the same seed gives the same run.
         machine: "agenda" or "boolean" for qrm, crm and hrm; the others have their own.
@@ -373,7 +373,7 @@ def training(
 
     Parameters:
         task: a task, a catalogue name or the path of a task file.
-        learner: a name from `errands learners`; by default scout on finite worlds, pqn or skills on batched, qcorm-plus elsewhere.
+        learner: a name from `errands learners`; by default scout or crm on finite worlds, pqn, skills or qcorm-plus elsewhere.
         steps: training steps; 1,000,000 by default; for scout at most 20,000, or two for each pair of a larger world.
         seed: of everything random; the same seed gives the same run.
         machine: "agenda" or "boolean" for qrm, crm and hrm; the others have their own.
